@@ -120,6 +120,7 @@ def score_streamed(case: str, form: str, n: int) -> str:
         begun = process_time()
         parts = keep([*parts, score_task(*piece)])
         scoring += process_time() - begun
+        del piece  # a log's are forgotten, too, before the next are read
     begun = process_time()
     whole = merge_scored(parts)
     del parts
@@ -159,6 +160,10 @@ def _fit(what: str, taken: dict[int, Spent]) -> Row:
     )
 
 
+PROMISED = {10_000_000: 500.0}
+"""Megabytes at the peak."""
+
+
 def measure_rows(*, least: int = 1_000, most: int = 10_000_000) -> Iterator[Row]:
     for case in CASES:
-        yield from measure_growth(case, "columns", list_sizes(least, most), {})
+        yield from measure_growth(case, "columns", list_sizes(least, most), PROMISED)

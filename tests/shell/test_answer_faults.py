@@ -188,7 +188,7 @@ def test_no_such_path(tmp_path: Path) -> None:
         open_logs([tmp_path / "no"])
     with pytest.raises(EvalError, match="found no file there"):
         open_logs([tmp_path])
-    with pytest.raises(EvalError, match="found no file there"):
+    with pytest.raises(EvalError, match="found no file of such a name"):
         open_logs([str(tmp_path / "*.jsonl")])
     put(tmp_path / "notes.md", b"hello")
     with pytest.raises(EvalError, match=r"expected a sample log.*found none"):

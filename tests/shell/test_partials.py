@@ -246,7 +246,7 @@ def test_partials_of_other_programs_are_refused(folder, tmp_path, at):
 def test_other_versions_and_other_files_are_refused(tmp_path):
     path = tmp_path / "x.partial"
     path.write_bytes(b"evalcore partial 7\n")
-    with pytest.raises(EvalError, match="expected a partial of version 1, got version 7"):
+    with pytest.raises(EvalError, match="expected a partial of version 2, got version 7"):
         merge(path)
     path.write_bytes(b"\x80\x04pickle")
     with pytest.raises(EvalError, match="expected a partial of evalcore"):

@@ -137,7 +137,7 @@ def _check_influences(
         return
     influence = closed.spread.influence.floats
     n = len(influence)
-    left, right = differentiate_value(summary.finalise, summary.stats)
+    left, right = differentiate_value(summary.finalise, np.asarray(summary.stats))
     low, high = np.minimum(left, right), np.maximum(left, right)
     if not scale_free:  # the number of documents is fixed; at a kink every unit may have its own side
         low, high = low - high.mean(), high - low.mean()

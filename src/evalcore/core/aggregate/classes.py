@@ -10,12 +10,12 @@ from msgspec import Struct
 
 from evalcore.core.aggregate.clusters import renumber_codes
 from evalcore.core.aggregate.numbers import is_pair, one_hot, read_objects, two_of
-from evalcore.core.records.array import Floats64, Ints64, Sums, add_up, exact_sum, frozen, gradient, multiply_columns
+from evalcore.core.records.array import Floats64, Ints64, Sums, add_up, exact_sum, frozen
 from evalcore.core.records.errors import EvalError, require_known
 from evalcore.core.records.estimate import Bracket, Evidence, IntervalRule, Summary, smooth
 from evalcore.core.records.request import Options
 from evalcore.core.records.row import Labels, Rows, Stats, as_objects
-from evalcore.core.stats.influence import sum_clusters
+from evalcore.core.stats.influence import gradient, multiply_columns, sum_clusters
 from evalcore.core.stats.quantiles import normal_quantile, t_quantile
 
 ENOUGH = 10
@@ -121,7 +121,7 @@ def bracket_f1(evidence: Evidence, confidence: float) -> Bracket | None:
 
 def _bracket_without_positives(evidence: Evidence, confidence: float) -> Bracket | None:
     """An F1 without any positive rests on nothing, so it could be anything."""
-    if evidence.summary.stats.any():
+    if np.any(evidence.summary.stats):
         return None
     return Bracket(ci=(0.0, 1.0), method="none-positive", warnings=("no document is positive or predicted to be",))
 
@@ -163,7 +163,7 @@ def _bracket_cells(evidence: Evidence, confidence: float, layout: Layout, bounds
     Of K classes each diagonal cell gets 1/2 and each other 1.5 / (K (K − 1)), for two classes 1 / (K (K − 1)): without
     them, a class of three documents that are all right has no error. The interval is widened to hold the value.
     """
-    k, stats, finalise = layout.k, evidence.summary.stats, evidence.summary.finalise
+    k, stats, finalise = layout.k, np.asarray(evidence.summary.stats), evidence.summary.finalise
     if finalise is None:
         raise AssertionError("class counts add up")
     wrong = 1.0 if k == 2 else 1.5

@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.core.records.array import Floats64, Ints64
+from evalcore.core.records.array import Array, Floats64, Ints64
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Aggregation, Error, Resampling, Summary, smooth
 from evalcore.core.records.request import Sample
@@ -45,7 +45,7 @@ def spread_of(
     clusters: Ints64 | None,
     resampling: Resampling,
     *,
-    keys: Ints64,
+    keys: Array,
     form: ErrorForm = CR2,
 ) -> UnitSpread:
     """The standard error by the aggregation's own rule, or by clusters if documents belong together."""
@@ -57,7 +57,7 @@ def spread_of(
     if clusters is not None and influence is not None:
         made = measure_error(influence, clusters, weights=summary.weights, form=form)
         error = Error(made.stderr, _name_method(made, form))
-        warnings = (*_warn_of_cluster(made, clusters, keys), *_warn_of_weights(made, summary, form))
+        warnings = (*_warn_of_cluster(made, clusters, keys.ints), *_warn_of_weights(made, summary, form))
         return UnitSpread(error, made.variance, made.trials, made.df, warnings)
     known = summary if summary.weights is None else replace(summary, weights=form.weigh(summary.weights))
     error = aggregation.error(rows, known, influence, resampling)
@@ -68,6 +68,11 @@ def spread_of(
         return UnitSpread(error, made.variance, made.trials, made.df, tuple(_warn_of_weights(made, summary, form)))
     made = measure_error(influence, times=summary.times)
     return UnitSpread(error, made.variance, made.trials, made.df)
+
+
+def pick_units(summary: Summary, each: Ints64) -> Ints64:
+    """Of what each document has, that of the first of each unit."""
+    return each if summary.units is None else each[summary.units]
 
 
 def _name_method(made: UnitError, form: ErrorForm) -> str:
@@ -127,7 +132,7 @@ def whole_clusters(summary: Summary, clusters: Ints64) -> Summary:
     """
     places, first = renumber_codes(clusters)
     if summary.finalise is not None:
-        sums = np.column_stack([sum_clusters(column, places) for column in summary.stats.T])
+        sums = np.column_stack([sum_clusters(column, places) for column in np.asarray(summary.stats).T])
         return smooth(sums, summary.finalise, first)
     members = np.split(np.argsort(places, kind="stable"), np.cumsum(np.bincount(places))[:-1])
 

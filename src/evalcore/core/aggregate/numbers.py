@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import inf, nan
 from typing import TypeGuard
 
 import numpy as np
 from msgspec.structs import replace
 
-from evalcore.core.records.array import Floats64, Ints64, frozen
+from evalcore.core.records.array import Array, Floats64, Ints64, frozen, list_blocks
 from evalcore.core.records.column import Column
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Aggregation, Summary
+from evalcore.core.records.lean.slim import take
 from evalcore.core.records.request import Options, freeze_options
 from evalcore.core.records.row import Floats, Objects, Powers, Rows, Stats, as_objects
 
@@ -31,6 +32,11 @@ def numbers(rows: Rows) -> Floats64:
         return np.array([float(value) for value in as_objects(rows)], np.float64)  # type: ignore[arg-type]
     except (TypeError, ValueError) as wrong:
         raise EvalError(f"expected one number per document, got {_show_first(rows)}: {wrong}") from wrong
+
+
+def list_numbers(rows: Rows) -> Array:
+    """Read rows as one number each, and keep them as they are kept."""
+    return rows.values if isinstance(rows, Floats) else frozen(numbers(rows))
 
 
 def pairs(rows: Rows, what: str) -> Floats64:
@@ -137,15 +143,19 @@ def lies_within(column: Column, bounds: Bounds) -> bool:
         return bounds[0] <= column.rows.low[0] and column.rows.high[0] <= bounds[1]
     if not isinstance(column.rows, Floats):
         return True
-    values = column.rows.values.floats[column.scored]
-    return not bool(np.any((values < bounds[0]) | (values > bounds[1])))
+    low, high = bounds
+    return all(not bool(np.any((some < low) | (some > high))) for some in _list_scored(column, column.rows))
 
 
 def _is_binary(column: Column) -> bool:
     if not isinstance(column.rows, Floats):
         return False
-    values = column.rows.values.floats[column.scored]
-    return bool(np.all((values == 0) | (values == 1)))
+    return all(bool(np.all((some == 0) | (some == 1))) for some in _list_scored(column, column.rows))
+
+
+def _list_scored(column: Column, rows: Floats) -> Iterator[Floats64]:
+    """The scores of a column, some at a time."""
+    return list_blocks(rows.values if column.scored.all() else take(rows.values, column.scored))
 
 
 def value_of(summarise: Callable[[Rows, Options], Summary], rows: Sequence[object], **chosen: object) -> float:

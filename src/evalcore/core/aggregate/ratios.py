@@ -6,10 +6,11 @@ from math import log, sqrt
 
 import numpy as np
 
-from evalcore.core.aggregate.numbers import numbers, one_hot, pairs, two_of
+from evalcore.core.aggregate.numbers import list_numbers, numbers, one_hot, pairs, two_of
 from evalcore.core.records.array import Floats64, Ints64, Sums
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Bracket, Evidence, Summary, smooth
+from evalcore.core.records.lean.blend import count_scores
 from evalcore.core.records.request import Options
 from evalcore.core.records.row import Objects, Rows
 from evalcore.core.stats.bootstrap import AT_ONCE
@@ -31,8 +32,7 @@ def mean(rows: Rows, options: Options) -> Summary:
     >>> value_of(mean, [True, 0, 0.5, 0.5])
     0.5
     """
-    values = numbers(rows)
-    return smooth(np.column_stack([values, np.ones(len(values))]), ratio)
+    return smooth(count_scores(list_numbers(rows)), ratio)
 
 
 def nanmean(rows: Rows, options: Options) -> Summary:
@@ -54,8 +54,7 @@ def perplexity(rows: Rows, options: Options) -> Summary:
     >>> round(value_of(perplexity, [log(1 / 2), log(1 / 8)]), 12)
     4.0
     """
-    values = numbers(rows)
-    return smooth(np.column_stack([values, np.ones(len(values))]), lambda sums: np.exp(-ratio(sums)))
+    return smooth(count_scores(list_numbers(rows)), lambda sums: np.exp(-ratio(sums)))
 
 
 def weighted_perplexity(rows: Rows, options: Options) -> Summary:

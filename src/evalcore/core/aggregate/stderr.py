@@ -7,6 +7,7 @@ from fractions import Fraction
 from math import isfinite, sqrt
 
 import numpy as np
+from msgspec.structs import replace
 
 from evalcore.core.records.array import (
     Array,
@@ -15,21 +16,21 @@ from evalcore.core.records.array import (
     Ints64,
     add_up,
     exact_sum,
-    gradient,
-    multiply_columns,
+    frozen,
 )
 from evalcore.core.records.estimate import Aggregation, Error, Resampling, Summary
+from evalcore.core.records.lean.blend import Blend, Table
 from evalcore.core.records.request import Options
 from evalcore.core.records.row import Floats, Objects, Powers, Rows
 from evalcore.core.stats.bootstrap import at_ranks, bootstrap, median_stderr
-from evalcore.core.stats.influence import CR2, ErrorForm, independent, measure_error
+from evalcore.core.stats.influence import CR2, ErrorForm, gradient, independent, measure_error, multiply_columns
 
 ALL_IN_ONE = "one document has all of the weight"
 UNEVEN = "a tally of so many different scores does not keep what each document weighs; stderr: cr1 takes all for equal"
 CALLABLE_DRAWS = 200
 
 
-Evaluated = tuple[float | None, Floats64 | None, Floats64 | None]
+Evaluated = tuple[float | None, Array | None, Floats64 | None]
 
 
 def evaluate(aggregation: Aggregation, summary: Summary) -> Evaluated:
@@ -45,9 +46,21 @@ def evaluate(aggregation: Aggregation, summary: Summary) -> Evaluated:
         value = float(np.real(summary.finalise(sums)))
     if not isfinite(value):
         return None, None, None
+    return value, _find_influence(summary, gradient(summary.finalise, sums) * n), sums
+
+
+def _find_influence(summary: Summary, slopes: Floats64) -> Array | None:
+    """Find the influence of each unit, centred; None if one is not finite. That of a table is made when it is read."""
+    stats, times = summary.stats, summary.times
+    blend = Blend(stats, tuple(slopes.tolist())) if isinstance(stats, Table) else None
     with np.errstate(invalid="ignore"):
-        influence = multiply_columns(summary.stats, gradient(summary.finalise, sums) * n)
-    return value, (_centre(influence, times) if bool(np.isfinite(influence).all()) else None), sums
+        found = multiply_columns(np.asarray(stats), slopes) if blend is None else blend.make(0, len(blend))
+    if not bool(np.isfinite(found).all()):
+        return None
+    less = _find_centre(found if blend is not None else found.copy(), times)
+    if blend is not None:
+        return Array(replace(blend, less=less))
+    return frozen(found - less if less else found)
 
 
 def _list_units(summary: Summary) -> Ints64:
@@ -59,12 +72,15 @@ def _list_units(summary: Summary) -> Ints64:
     return order[at_ranks(middle, summary.times[order])]
 
 
-def _centre(influence: Floats64, times: Ints64 | None) -> Floats64:
-    """Centre influences. They sum to zero but for rounding, unless a value grows with the number of documents (smoothed
-    BLEU does); a resample has as many documents as the sample, so that part is no error."""
-    # sorted, so that no bit depends on the order
-    mean = float(np.sort(influence).sum()) / len(influence) if times is None else add_up(influence, times) / times.sum()
-    return influence - mean if abs(mean) > 1e-9 * float(np.abs(influence).max()) else influence
+def _find_centre(influence: Floats64, times: Ints64 | None) -> float:
+    """Find what influences are to be centred by. They sum to zero but for rounding, unless a value grows with the
+    number of documents (smoothed BLEU does); a resample has as many as the sample, so that part is no error.
+    These are sorted here, so that no bit depends on their order, and so that it takes no copy."""
+    largest = max(float(influence.max()), -float(influence.min()))
+    if times is None:
+        influence.sort()
+    mean = float(influence.sum()) / len(influence) if times is None else add_up(influence, times) / int(times.sum())
+    return mean if abs(mean) > 1e-9 * largest else 0.0
 
 
 def from_influence(rows: Rows, summary: Summary, influence: Floats64 | None, resampling: Resampling) -> Error:
@@ -112,7 +128,7 @@ def measure_sums(aggregation: Aggregation, rows: Powers, options: Options, form:
     if issubclass(kind, Objects):
         raise AssertionError("what is not a number has no sums")
     summary = aggregation.summarise(kind(Array(units[:, 0] if kind is Floats else units)), options)
-    base, *ends = ([Fraction(one) for one in row] for row in summary.stats.tolist())
+    base, *ends = ([Fraction(one) for one in row] for row in np.asarray(summary.stats).tolist())
     slopes = [base, *([one - start for one, start in zip(end, base, strict=True)] for end in ends)]
     exact = [rows.add([row[at] for row in slopes], 1) for at in range(len(base))]
     sums, count, finalise = np.array([float(one) for one in exact]), int(rows.sums[0]), summary.finalise
@@ -127,7 +143,7 @@ def measure_sums(aggregation: Aggregation, rows: Powers, options: Options, form:
     if summary.weights is not None and np.ptp(form.weigh(np.array([1.0, 2.0]))) > 0:
         return SumMeasure(value, sums, count, Error(None, UNEVEN))
     by_row = [sum(map(operator.mul, row, map(Fraction, moves.tolist())), Fraction(0)) for row in slopes]
-    by_row[0] -= rows.add(by_row, 1) / count  # centred: see _centre
+    by_row[0] -= rows.add(by_row, 1) / count  # centred: see _find_centre
     squares, cubes = rows.add(by_row, 2), rows.add(by_row, 3)
     variance = float(squares / count**2)
     skewness = float(cubes) / (float(squares) * sqrt(squares)) if squares else 0.0

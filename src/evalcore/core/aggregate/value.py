@@ -8,14 +8,15 @@ from math import isfinite
 import numpy as np
 from msgspec.structs import replace
 
-from evalcore.core.aggregate.clusters import NO_ERRORS, UnitSpread, find_skewness, spread_of
+from evalcore.core.aggregate.clusters import NO_ERRORS, UnitSpread, find_skewness, pick_units, spread_of
 from evalcore.core.aggregate.inference import DEFAULT, Inference, add_interval, refuse_documents
 from evalcore.core.aggregate.resample import resample_task
 from evalcore.core.aggregate.stderr import Evaluated, evaluate, measure_sums
-from evalcore.core.records.array import Array, Floats64, Ints64, frozen
+from evalcore.core.records.array import Array, Floats64, Ints64, frozen, list_blocks
 from evalcore.core.records.column import Column
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Aggregation, Error, Estimate, Evidence, Scale, Spread, Summary
+from evalcore.core.records.lean.blend import Table
 from evalcore.core.records.outcome import FAILED, NOT_EMITTED, OK, UNSCORABLE, Counts, Rule
 from evalcore.core.records.request import NO_OPTIONS, Options
 from evalcore.core.records.row import WILD, Floats, Powers, Rows, add_powers, as_objects, sum_powers, take_rows
@@ -36,7 +37,7 @@ def aggregate_metric(
     ``score_bounds`` are those of a document's score, by default the aggregation's own.
 
     >>> from evalcore.core.aggregate.aggregations import AGGREGATIONS
-    >>> from evalcore.core.records.array import multiply_columns, Array
+    >>> from evalcore.core.records.array import Array
     >>> from evalcore.core.records.column import build_column
     >>> aggregate_metric(AGGREGATIONS["mean"], build_column(range(4), Floats(Array([1.0, 1.0, 0.0, 1.0]))))
     Estimate(0.75 ± 0.25, n=4)
@@ -51,12 +52,13 @@ def aggregate_metric(
     if isinstance(rows, Powers):
         return _close_powers(aggregation, closed, rows, empty, inference, score_bounds)
     times = None if closed.times is None else closed.times.ints[closed.scored]
-    summary, (value, influence, sums) = _evaluate_rows(aggregation, rows, options, times)
+    summary, (value, moves, sums) = _evaluate_rows(aggregation, rows, options, times)
     if value is None:
         return replace(empty, reason=f"{aggregation.name} has no finite value on these documents")
-    codes = None if clusters is None else clusters[closed.scored][summary.units]
-    each, form = len(summary.units) == len(closed), inference.form  # no copy where each document is a unit
-    keys = closed.keys.ints if each else closed.keys.ints[closed.scored][summary.units]
+    influence = None if moves is None else moves.floats
+    codes = None if clusters is None else pick_units(summary, clusters[closed.scored])
+    each, form = len(summary.stats) == len(closed), inference.form  # no copy where each document is a unit
+    keys = closed.keys if each else frozen(pick_units(summary, closed.keys.ints[closed.scored]))
     spread = spread_of(aggregation, rows, summary, influence, codes, inference.resampling, keys=keys, form=form)
     trials = summary.trials(sums) if summary.trials is not None and sums is not None else spread.trials
     made = Spread(
@@ -67,8 +69,7 @@ def aggregate_metric(
         weights=None if summary.weights is None else frozen(summary.weights),
         form=form,
     )
-    if summary.times is None:
-        made = replace(made, influence=None if influence is None else frozen(influence), keys=frozen(keys))
+    made = replace(made, influence=moves, keys=keys) if summary.times is None else made
     hidden = _find_hidden(aggregation, summary, spread.trials)
     filled = _fill(empty, aggregation, closed, value, summary.count, spread, made, hidden, score_bounds)
     together = codes if codes is not None and len(np.unique(codes)) < len(codes) else None  # those of one are plain
@@ -143,16 +144,17 @@ def _find_hidden(aggregation: Aggregation, summary: Summary, trials: float) -> f
     low, high = aggregation.bounds
     if not aggregation.even or not isfinite(high - low):
         return 0.0
-    shares = (summary.stats[:, 0] - low) / (high - low)
-    inside = bool(((shares >= 0) & (shares <= 1)).all())  # one score beyond them, and there are no bounds
-    return hidden_variance(shares, summary.times) * (high - low) ** 2 / trials if inside else 0.0
+    scores = summary.stats.columns[0] if isinstance(summary.stats, Table) else summary.stats[:, 0]
+    shares = ((some - low) / (high - low) for some in list_blocks(scores))
+    inside = all(bool(((some >= 0) & (some <= 1)).all()) for some in shares)  # one beyond them, and there are no bounds
+    return hidden_variance(scores, summary.times, (low, high)) * (high - low) ** 2 / trials if inside else 0.0
 
 
 def _find_skewness(summary: Summary, influence: Floats64 | None, codes: Ints64 | None) -> float:
     """Find the skewness of a value; right and wrong ones have one that Wilson's interval knows."""
-    if influence is None or bool(((summary.stats == 0) | (summary.stats == 1)).all()):
-        return 0.0
-    return find_skewness(influence, codes, summary.times)
+    blocks = (some for column in summary.stats.T for some in list_blocks(column))
+    plain = all(bool(((some == 0) | (some == 1)).all()) for some in blocks)
+    return 0.0 if influence is None or plain else find_skewness(influence, codes, summary.times)
 
 
 def _evaluate_rows(
@@ -160,7 +162,7 @@ def _evaluate_rows(
 ) -> tuple[Summary, Evaluated]:
     try:
         summary = aggregation.summarise(rows, options)
-        summary = summary if times is None else replace(summary, times=times[summary.units])
+        summary = summary if times is None else replace(summary, times=pick_units(summary, times))
         return summary, evaluate(aggregation, summary)
     except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as wrong:
         raise (
@@ -176,7 +178,7 @@ def _explain_failure(aggregation: Aggregation, rows: Rows, wrong: Exception) -> 
 def close(column: Column, rule: Rule) -> Column:
     """Treat documents without a score by a rule: leave them out, count them as 0, or refuse.
 
-    >>> from evalcore.core.records.array import multiply_columns, Array
+    >>> from evalcore.core.records.array import Array
     >>> from evalcore.core.records.column import build_column
     >>> lost = build_column([0, 1], Floats(Array([1.0, float("nan")])), np.array([0, 1], np.uint8), {1: "no answer"})
     >>> close(lost, "zero").rows

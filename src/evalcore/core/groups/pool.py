@@ -8,6 +8,7 @@ from math import fsum
 import numpy as np
 from msgspec.structs import replace
 
+from evalcore.core.aggregate.clusters import pick_units
 from evalcore.core.aggregate.stderr import evaluate
 from evalcore.core.groups.averages import Term, merge_terms
 from evalcore.core.groups.combination import combine_terms, drop_error, macro, name_method
@@ -47,7 +48,8 @@ def pool(spec: GroupMetric, terms: Sequence[Term]) -> Estimate:
     if value is None:
         return Estimate(value=None, reason=f"{aggregation.name} has no finite value on these documents")
     strata = np.repeat(np.arange(len(columns), dtype=np.int64), [int(column.scored.sum()) for column in columns])
-    made = _add_spread(spec, merged, aggregation, summary, influence, strata[summary.units], value)
+    moves = None if influence is None else influence.floats
+    made = _add_spread(spec, merged, aggregation, summary, moves, pick_units(summary, strata), value)
     known = summary.trials(sums) if summary.trials is not None and sums is not None else made.spread.trials
     return replace(
         made,

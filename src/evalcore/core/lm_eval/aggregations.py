@@ -18,6 +18,7 @@ from evalcore.core.metrics.corpus import CORPUS_KINDS
 from evalcore.core.records.array import Floats64, Ints64
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Aggregation, Error, Resampling, Summary, smooth
+from evalcore.core.records.lean.blend import Table
 from evalcore.core.records.request import NO_OPTIONS, Options
 from evalcore.core.records.row import Objects, Rows, as_objects
 
@@ -30,13 +31,13 @@ LM_FUNCTIONS = {"f1_score": "f1", "chrfpp": "chrf++", "bypass_agg": "bypass"}
 """Functions of lm-eval that are not called as the aggregation they are registered as."""
 
 
-def left_fold(stats: Floats64) -> Floats64:
+def left_fold(stats: Floats64 | Table) -> Floats64:
     """Sum in order of arrival, as Python's own sum before 3.12.
 
     >>> left_fold(np.array([[1e16], [1.0], [-1e16]])).tolist()
     [0.0]
     """
-    return np.asarray(np.cumsum(stats, axis=0)[-1], np.float64)
+    return np.asarray(np.cumsum(np.asarray(stats), axis=0)[-1], np.float64)
 
 
 def mean_error(rows: Rows, summary: Summary, influence: Floats64 | None, resampling: Resampling) -> Error:

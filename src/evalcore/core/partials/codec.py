@@ -17,6 +17,7 @@ from evalcore.core.records.array import Array, frozen
 from evalcore.core.records.column import Column
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenDict
+from evalcore.core.records.lean.steps import ONE, Bits
 from evalcore.core.records.row import Floats, Labels, Objects, Powers, Stats
 from evalcore.core.records.score import Provenance, Scored, ScoredColumn
 from evalcore.core.records.task import MetricKey, MetricSpec, Pipeline, Step, Task, name_function
@@ -62,7 +63,9 @@ def pack(value: object, records: Mapping[str, type[Struct]] = RECORDS) -> bytes:
     Traceback (most recent call last):
     evalcore.EvalError: expected scores of plain values, got one of type object, which cannot be written to a partial
     """
-    return zlib.compress(ENCODE(_Packer(records).lay(value)), 1)
+    raw = ENCODE(_Packer(records).lay(value))
+    packed = zlib.compress(raw, 1)
+    return packed if len(raw) <= _find_most(packed) else zlib.compress(raw, 0)
 
 
 class _Packer(Struct, frozen=True):
@@ -130,6 +133,14 @@ def _are_bits(data: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> bool:
     return bool(np.all((data == 0) | (data == 1))) and not bool(np.signbit(data).any())
 
 
+SMALL, RATIO = 1 << 24, 64
+"""Bytes that anything may unpack to, and how many times its own size more may: what packs better is not compressed."""
+
+
+def _find_most(packed: bytes) -> int:
+    return max(SMALL, RATIO * len(packed))
+
+
 def unpack(data: bytes, records: Mapping[str, type[Struct]] = RECORDS, *, most: int = 1 << 33) -> object:
     """Unpack what ``pack`` made; functions come back as ``Absent``. Damaged bytes are an ``EvalError``.
 
@@ -140,6 +151,7 @@ def unpack(data: bytes, records: Mapping[str, type[Struct]] = RECORDS, *, most: 
     lift = _Lifter(records)
     try:
         inflate = zlib.decompressobj()
+        most = min(most, _find_most(data))  # a few bytes must not fill the memory
         raw = inflate.decompress(data, most)
         if inflate.unconsumed_tail or not inflate.eof or inflate.unused_data:
             raise EvalError(f"more than {most:,} bytes, or cut off")
@@ -158,7 +170,7 @@ class _Lifter:
             0: lambda data: dict(self.pairs(data)),
             RECORD: self.record,
             KEY: lambda data: MetricKey(*self.many(data)),  # type: ignore[arg-type]
-            ARRAY: lambda data: frozen(self.array(data)),
+            ARRAY: self.held,
             TUPLE: lambda data: tuple(self.many(data)),
             FROZEN: lambda data: FrozenDict(self.pairs(data)),
             OPTIONS: lambda data: pmap(dict(self.pairs(data))),
@@ -187,6 +199,15 @@ class _Lifter:
         name, *fields = self.many(data)
         kind = self.records[str(name)]
         return kind(**dict(zip(kind.__struct_fields__, fields, strict=True)))
+
+    def held(self, data: memoryview) -> Array:
+        """An array of a record; floats that were written as bytes are kept as these."""
+        kind, small, shape, content = self.many(data)
+        if (kind, small) == ("<f8", "|u1") and isinstance(content, bytes) and shape == [len(content)]:
+            codes = np.frombuffer(content, np.uint8)
+            if not len(codes) or codes.max() <= ONE:
+                return Array(Bits(codes))
+        return frozen(self.array(data))
 
     def array(self, data: memoryview) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
         kind, small, shape, held = self.many(data)

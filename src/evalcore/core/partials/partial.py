@@ -10,14 +10,14 @@ from msgspec.structs import replace
 
 from evalcore.core.partials.check import check_record
 from evalcore.core.partials.codec import RECORDS, pack, unpack
-from evalcore.core.partials.span import RowCount, Span, add_counts, order_span
+from evalcore.core.partials.span import RowCount, Span, add_counts, find_change, order_span
 from evalcore.core.records.array import Array, Ints64, frozen
 from evalcore.core.records.column import Column
 from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.core.records.score import Scored, merge_scored
 
-VERSION = 1
+VERSION = 2
 MAGIC = b"evalcore partial %d\n"
 MOST = 1 << 30
 """How many bytes a file may unpack to; the scores of a unit of work take a few megabytes."""
@@ -63,7 +63,7 @@ def decode_partial(data: bytes, where: str = "a partial") -> Partial:
 
     >>> decode_partial(b"evalcore partial 9\\n...", "x.partial")
     Traceback (most recent call last):
-    evalcore.EvalError: x.partial: expected a partial of version 1, got version 9; score its log again
+    evalcore.EvalError: x.partial: expected a partial of version 2, got version 9; score its log again
     """
     line, _, packed = data.partition(b"\n")
     begin = MAGIC.partition(b"%")[0]
@@ -89,9 +89,13 @@ def unite_partials(parts: Iterable[Partial]) -> Partial:
     """Merge partials of one log, in any order; those of one span collapse, and contradictory ones are refused.
 
     >>> unite_partials([Partial(spans=(Span("a", "bytes", 0, 5),)), Partial(spans=(Span("a", "bytes", 0, 5),))]).spans
-    (Span(source='a', unit='bytes', start=0, stop=5, total=None, digest=''),)
+    (Span(source='a', unit='bytes', start=0, stop=5, total=None, digest='', whole=''),)
     """
-    given = _each_once(sorted(parts, key=lambda one: one.spans[:1] and order_span(one.spans[0])))
+    given = sorted(parts, key=lambda one: one.spans[:1] and order_span(one.spans[0]))
+    if (change := find_change(span for part in given for span in part.spans)) is not None:
+        told = f"{change[0].source} changed between partials: {change[0]} and {change[1]} are not of the same content"
+        raise EvalError(f"{told}; score all parts again, which scores only ranges that changed")
+    given = _each_once(given)
     if len(given) == 1:
         return given[0]
     first = given[0]

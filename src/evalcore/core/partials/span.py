@@ -11,6 +11,8 @@ from msgspec import Struct
 class Span(Struct, frozen=True):
     """What documents were made from: a range of a source, of ``total`` where that is known, and its content's hash.
 
+    ``whole`` is a hash of all that the source held when the range was scored, so that a change of it is noticed.
+
     >>> str(Span("samples_t.jsonl", "bytes", 0, 64, 128))
     'bytes 0 to 64 of samples_t.jsonl'
     """
@@ -21,6 +23,7 @@ class Span(Struct, frozen=True):
     stop: int
     total: int | None = None
     digest: str = ""
+    whole: str = ""
 
     def __str__(self) -> str:
         return f"{self.unit} {self.start:,} to {self.stop:,} of {self.source}"
@@ -50,6 +53,23 @@ def add_counts(row_counts: Iterable[RowCount]) -> tuple[RowCount, ...]:
         known = sums.get(one.filter, RowCount(one.filter, 0, 0))
         sums[one.filter] = RowCount(one.filter, known.rows + one.rows, (known.mark + one.mark) % (1 << 63))
     return tuple(sums[name] for name in sorted(sums))
+
+
+def find_change(spans: Iterable[Span]) -> tuple[Span, Span] | None:
+    """Find two spans of a source between which it changed; none if it was cut in two ways, which hash to two numbers.
+
+    >>> [span.start for span in find_change([Span("a", "bytes", 0, 5, whole="x"), Span("a", "bytes", 5, 9, whole="y")])]
+    [0, 5]
+    """
+    given = sorted(spans, key=order_span)
+    if any((a.start, a.stop) != (b.start, b.stop) for a, b in find_overlaps(given)):
+        return None
+    first: dict[tuple[str, str], Span] = {}
+    for span in given:
+        known = first.setdefault((span.source, span.unit), span)
+        if known.whole != span.whole:
+            return known, span
+    return None
 
 
 def find_gaps(spans: Iterable[Span]) -> Iterator[Span]:

@@ -1,7 +1,8 @@
 """What flows through the pipe: frozen records, from requests to reports.
 
 errors       EvalError: what was expected, what came, where, and what to do
-array        a read-only numpy array, equal and hashed by its bytes; sums and derivatives of arrays
+array        a read-only numpy array, equal and hashed by its bytes; exact sums of arrays
+lean/        arrays that are made when they are looked at, from less than they take
 frozen_dict  a dict that cannot change
 request      requests, instances, answers and samples
 task         what is measured: metrics, pipelines, tasks

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import chain
 from math import fsum, nan
+from typing import Protocol
 
 import numpy as np
 from msgspec import Struct
@@ -13,6 +14,7 @@ from msgspec.structs import astuple, force_setattr
 from numpy.typing import NDArray
 
 from evalcore.core.records.frozen_dict import FrozenDict
+from evalcore.core.records.lean.steps import Lean
 
 Floats64 = NDArray[np.float64]
 Ints64 = NDArray[np.int64]
@@ -22,12 +24,19 @@ Finalise = Callable[[Sums], Sums]
 """Summed statistics (..., k) to values (...). Real or complex: it is differentiated by the complex step."""
 
 
+class HasColumns(Protocol):
+    """What has columns of numbers, as an array of two dimensions has."""
+
+    @property
+    def T(self) -> Iterable[Floats64 | Array]: ...
+
+
 BLOCK = 1 << 16
 """How many numbers are turned into Python's own at a time."""
 
 
 class Array:
-    """A read-only array that can sit in a frozen record.
+    """A read-only array that can sit in a frozen record: kept, or made when it is looked at from less that is kept.
 
     >>> a = Array([1.0, 2.0])
     >>> a == Array([1.0, 2.0]), hash(a) == hash(Array([1.0, 2.0])), len(a)
@@ -37,18 +46,30 @@ class Array:
     ValueError: assignment destination is read-only
     """
 
-    __slots__ = ("data",)
-    data: NDArray[np.generic]
+    __slots__ = ("held",)
+    held: NDArray[np.generic] | Lean
 
-    def __init__(self, data: NDArray[np.generic] | Sequence[object]) -> None:
-        array = np.ascontiguousarray(data)
-        if array.flags.writeable:
+    def __init__(self, data: NDArray[np.generic] | Lean | Sequence[object]) -> None:
+        array = data if isinstance(data, Lean) else np.ascontiguousarray(data)
+        if isinstance(array, np.ndarray) and array.flags.writeable:
             array = array.copy()
             array.setflags(write=False)
-        object.__setattr__(self, "data", array)
+        object.__setattr__(self, "held", array)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("an Array is read-only")
+
+    @property
+    def data(self) -> NDArray[np.generic]:
+        return self.part(0, len(self)) if isinstance(self.held, Lean) else self.held
+
+    def part(self, start: int, stop: int) -> NDArray[np.generic]:
+        """Some of the numbers; of an array that is made, only these are."""
+        if not isinstance(self.held, Lean):
+            return self.held[start:stop]
+        made = self.held.make(start, stop)
+        made.setflags(write=False)
+        return made
 
     @property
     def floats(self) -> Floats64:
@@ -61,24 +82,23 @@ class Array:
         return np.asarray(self.data, dtype=np.int64)
 
     def __len__(self) -> int:
-        return len(self.data)
+        return len(self.held)
 
     def __iter__(self) -> Iterator[object]:
         return iter(self.data.tolist())
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Array)
-            and self.data.dtype == other.data.dtype
-            and self.data.shape == other.data.shape
-            and self.data.tobytes() == other.data.tobytes()
-        )
+        if not isinstance(other, Array) or len(self) != len(other):
+            return False
+        a, b = self.data, other.data
+        return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
 
     def __hash__(self) -> int:
-        return hash((self.data.dtype.str, self.data.shape, self.data.tobytes()))
+        data = self.data
+        return hash((data.dtype.str, data.shape, data.tobytes()))
 
-    def __reduce__(self) -> tuple[type[Array], tuple[NDArray[np.generic]]]:
-        return Array, (self.data,)
+    def __reduce__(self) -> tuple[type[Array], tuple[NDArray[np.generic] | Lean]]:
+        return Array, (self.held,)
 
     def __repr__(self) -> str:
         return f"Array({np.array2string(self.data, threshold=6, separator=', ')})"
@@ -122,7 +142,18 @@ class ColumnRecord(Struct, frozen=True, eq=False):
                 force_setattr(self, name, FrozenDict(value) if value else NOTHING)
 
 
-def exact_sum(values: Floats64, times: Ints64 | None = None) -> Floats64:
+def list_blocks(values: Floats64 | Array) -> Iterator[Floats64]:
+    """Some numbers at a time, all in turn.
+
+    >>> [block.tolist() for block in list_blocks(Array([1.0, 2.0]))]
+    [[1.0, 2.0]]
+    """
+    for start in range(0, len(values), BLOCK):
+        stop = min(start + BLOCK, len(values))
+        yield np.asarray(values.part(start, stop), np.float64) if isinstance(values, Array) else values[start:stop]
+
+
+def exact_sum(values: Floats64 | HasColumns, times: Ints64 | None = None) -> Floats64:
     """Correctly rounded column sums, so that bits do not depend on the order of the rows.
 
     >>> exact_sum(np.array([[1e16], [1.0], [-1e16]])).tolist()
@@ -131,31 +162,35 @@ def exact_sum(values: Floats64, times: Ints64 | None = None) -> Floats64:
     return np.array([_sum_exactly(column, times) for column in values.T], dtype=np.float64)
 
 
-def _sum_exactly(column: Floats64, times: Ints64 | None) -> float:
+def _sum_exactly(column: Floats64 | Array, times: Ints64 | None) -> float:
     count = len(column) if times is None else int(times.sum())
-    if _adds_as_integers(column, count):
-        return float(column.sum() if times is None else (column * times).sum())
+    if times is None and _adds_as_integers(column, count):
+        return sum(float(block.sum()) for block in list_blocks(column))
     try:
         return add_up(column, times)
     except (OverflowError, ValueError):  # beyond the largest float, or inf - inf
         return nan
 
 
-def _adds_as_integers(values: Floats64, count: int) -> bool:
+def _adds_as_integers(values: Floats64 | Array, count: int) -> bool:
     """Whether no partial sum of so many can pass 2**53: such integers add without rounding, and need no fsum."""
-    largest = max(float(np.max(values, initial=0.0)), -float(np.min(values, initial=0.0)))
-    return largest * count < 2.0**53 and bool(np.all(values == np.rint(values)))
+    most = 2.0**53 / max(count, 1)
+    return all(bool(np.all((np.abs(one) < most) & (one == np.rint(one)))) for one in list_blocks(values))
 
 
-def add_up(values: Floats64, times: Ints64 | None = None) -> float:
-    """The correctly rounded sum of values, each counted once or so many times.
+def add_up(
+    values: Floats64 | Array, times: Ints64 | None = None, of: Callable[[Floats64], Floats64] | None = None
+) -> float:
+    """The correctly rounded sum of values, or ``of`` each of them, counted once or so many times.
 
     >>> add_up(np.array([0.1, -0.3]), np.array([3, 1])) == fsum([0.1, 0.1, 0.1, -0.3]) > 0
     True
     """
-    terms = (values,) if times is None else multiply_exactly(values, times.astype(np.float64))
-    blocks = (term[start : start + BLOCK] for term in terms for start in range(0, len(term), BLOCK))
-    return fsum(chain.from_iterable(block.tolist() for block in blocks))  # a list of all would take more than they do
+    blocks: Iterable[Floats64] = list_blocks(values)  # a list of all would take too much
+    blocks = blocks if of is None else map(of, blocks)
+    if times is not None:
+        blocks = multiply_exactly(np.concatenate([np.zeros(0), *blocks]), times.astype(np.float64))
+    return fsum(chain.from_iterable(block.tolist() for block in blocks))
 
 
 def multiply_exactly(a: Floats64, b: Floats64) -> tuple[Floats64, Floats64]:
@@ -195,27 +230,3 @@ def total_exactly(values: Floats64) -> Fraction:
         whole = sum(((a << 26) + b) << place for place, (a, b) in enumerate(zip(high, low, strict=True)))
         total += Fraction(whole) * Fraction(2) ** (least - 53)
     return total
-
-
-def multiply_columns(matrix: Floats64, weights: Floats64) -> Floats64:
-    """``matrix @ weights``, added column by column: BLAS does not promise an order.
-
-    >>> multiply_columns(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([10.0, 1.0])).tolist()
-    [12.0, 34.0]
-    """
-    total = np.zeros(len(matrix))
-    for column, weight in zip(matrix.T, weights.tolist(), strict=True):
-        total += column * weight
-    return total
-
-
-def gradient(finalise: Finalise, sums: Floats64) -> Floats64:
-    """Differentiate a finaliser at these sums, to machine precision, by the complex step.
-
-    >>> gradient(lambda s: s[..., 0] / s[..., 1], np.array([3.0, 4.0])).tolist()
-    [0.25, -0.1875]
-    """
-    step = 1e-30
-    with np.errstate(all="ignore"):
-        moved = finalise(sums + 1j * step * np.eye(len(sums)))
-    return np.asarray(np.imag(moved) / step, dtype=np.float64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
+from itertools import pairwise
 
 import numpy as np
 from msgspec import Struct
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from evalcore.core.records.array import Array, Bools, Ints64, frozen
 from evalcore.core.records.errors import EvalError
+from evalcore.core.records.lean.slim import find_ends, join, join_keys
 from evalcore.core.records.outcome import (
     FAILED,
     NOT_EMITTED,
@@ -117,8 +119,11 @@ def merge_all(columns: Iterable[Column]) -> Column:
         return EMPTY
     if len(parts) == 1:
         return parts[0]
+    parts.sort(key=lambda part: find_ends(part.keys))
+    apart = all(find_ends(a.keys)[1] < find_ends(b.keys)[0] for a, b in pairwise(parts))
+    keys = [part.keys for part in parts]
     joined = Column(
-        frozen(np.concatenate([part.keys.ints for part in parts])),
+        join_keys(keys) if apart else join(keys),
         concat_rows(parts),
         frozen(np.concatenate([part.status.data for part in parts])),
         tuple(sorted({pair for part in parts for pair in part.reasons})),
@@ -126,10 +131,7 @@ def merge_all(columns: Iterable[Column]) -> Column:
     if any(part.times is not None for part in parts):
         each = [np.ones(len(part), np.int64) if part.times is None else part.times.ints for part in parts]
         joined = replace(joined, times=frozen(np.concatenate(each)))
-    keys = joined.keys.ints
-    if bool(np.all(keys[1:] > keys[:-1])):
-        return joined
-    return _sort_rows(joined, np.argsort(keys, kind="stable"))
+    return joined if apart else _sort_rows(joined, np.argsort(joined.keys.ints, kind="stable"))
 
 
 def scored_part(column: Column) -> Column:
@@ -194,7 +196,7 @@ def concat_rows(parts: Sequence[Column]) -> Rows:
     }
     if len(kinds) > 1 or len(widths) > 1 or isinstance(shape, Objects):
         return Objects(tuple(value for part in parts for value in _list_values(part)))
-    return type(shape)(frozen(np.concatenate([_convert_kind(part, shape).data for part in parts])))
+    return type(shape)(join([_convert_kind(part, shape) for part in parts]))
 
 
 def power_rows(column: Column, bounds: tuple[float, float]) -> Powers:

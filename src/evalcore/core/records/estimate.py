@@ -11,6 +11,7 @@ from msgspec import Struct, field
 from evalcore.core.records.array import Array, ColumnRecord, Finalise, Floats64, Ints64, exact_sum
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import ShallowRecord
+from evalcore.core.records.lean.blend import Table
 from evalcore.core.records.outcome import Counts
 from evalcore.core.records.request import Options, freeze_options
 from evalcore.core.records.row import Rows
@@ -23,13 +24,13 @@ class Summary(ColumnRecord, frozen=True, eq=False):
 
     ``finalise`` closes summed statistics; None for what is no function of sums (the median, of ``middle`` ranks).
     ``resampled`` gives the value on resamples, each a row of unit indices. ``units`` maps each unit to the position of
-    its first document; ``trials`` counts what an interval rests on when the variance is zero. ``weights`` says what
-    each unit weighs, for a ratio to the sum of unequal weights, and ``times`` for how many documents it stands.
+    its first document, if not each is one; ``trials`` counts what an interval rests on when the variance is zero;
+    ``weights`` says what a unit weighs, for a ratio to their sum, ``times`` for how many documents it stands.
     """
 
-    stats: Floats64
+    stats: Floats64 | Table
     resampled: Callable[[Ints64], Floats64]
-    units: Ints64
+    units: Ints64 | None = None
     finalise: Finalise | None = None
     trials: Callable[[Floats64], float] | None = None
     weights: Floats64 | None = None
@@ -113,7 +114,7 @@ class Aggregation(ShallowRecord, frozen=True, kw_only=True):
     resamples: bool = True
     read: Callable[[Sequence[object], Options], Rows] | None = None
     measures: bool = True
-    total: Callable[[Floats64], Floats64] = exact_sum
+    total: Callable[[Floats64 | Table], Floats64] = exact_sum
     interval: IntervalRule | None = None
     least: int = 0
     rests_on: Literal["sums", "weighted", "rows", "documents"] = "documents"
@@ -227,7 +228,7 @@ class Estimate(ShallowRecord, frozen=True, kw_only=True):
 
 
 def smooth(
-    stats: Floats64,
+    stats: Floats64 | Table,
     finalise: Finalise,
     units: Ints64 | None = None,
     trials: Callable[[Floats64], float] | None = None,
@@ -239,12 +240,11 @@ def smooth(
     >>> s.resampled(np.array([[0, 0], [0, 1]])).tolist()
     [1.0, 0.5]
     """
-    n = len(stats)
 
     def resampled(index: Ints64) -> Floats64:
-        rows = np.arange(len(index))[:, None] * n
+        n, rows = len(stats), np.arange(len(index))[:, None] * len(stats)
         weights = np.bincount((index + rows).ravel(), minlength=len(index) * n).reshape(len(index), n)
         with np.errstate(all="ignore"):  # a resample may have no value
-            return np.real(finalise(weights.astype(np.float64) @ stats)).astype(np.float64)
+            return np.real(finalise(weights.astype(np.float64) @ np.asarray(stats))).astype(np.float64)
 
-    return Summary(stats, resampled, np.arange(n) if units is None else units, finalise, trials, weights)
+    return Summary(stats, resampled, units, finalise, trials, weights)

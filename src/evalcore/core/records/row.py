@@ -15,6 +15,7 @@ from msgspec.structs import force_setattr
 
 from evalcore.core.records.array import Array, Bools, Floats64, Ints64, frozen, multiply_exactly, total_exactly
 from evalcore.core.records.errors import EvalError
+from evalcore.core.records.lean.slim import take
 
 
 class NumberRows(Struct, frozen=True):
@@ -166,12 +167,10 @@ def take_rows(rows: Rows, order: Ints64 | Bools) -> Rows:
     """Take the rows at these positions."""
     if isinstance(rows, Powers) or (order.dtype == np.bool_ and order.all()):
         return rows
-    match rows:
-        case Objects(values):
-            positions = np.flatnonzero(order) if order.dtype == np.bool_ else order
-            return Objects(tuple(values[i] for i in positions.tolist()))
-        case _:
-            return type(rows)(frozen(rows.values.data[order]))
+    if isinstance(rows, Objects):
+        positions = np.flatnonzero(order) if order.dtype == np.bool_ else order
+        return Objects(tuple(rows.values[i] for i in positions.tolist()))
+    return type(rows)(take(rows.values, order))
 
 
 def score_at(rows: Rows, i: int) -> object:
@@ -182,9 +181,9 @@ def score_at(rows: Rows, i: int) -> object:
         case Objects(values):
             return deepcopy(values[i])
         case Floats(values):
-            return float(values.floats[i])
+            return float(values.part(i, i + 1).tolist()[0])
         case _:
-            return tuple(rows.values.data[i].tolist())
+            return tuple(rows.values.part(i, i + 1).tolist()[0])
 
 
 def as_objects(rows: Rows) -> tuple[object, ...]:
@@ -222,8 +221,8 @@ def equal_rows(rows: Rows, first: int, second: int) -> bool:
     """Whether two rows are the same to the last bit."""
     if not isinstance(rows, NumberRows):
         return _same(as_objects(rows)[first], as_objects(rows)[second])
-    values = rows.values.data
-    return bytes(values[first].tobytes()) == bytes(values[second].tobytes())
+    one, other = (rows.values.part(at, at + 1).tobytes() for at in (first, second))
+    return bool(one == other)
 
 
 def _same(a: object, b: object) -> bool:

@@ -17,6 +17,7 @@ from evalcore.core.metrics.metric import keep_within
 from evalcore.core.records.array import Array
 from evalcore.core.records.column import EMPTY, Column, build_column, merge_all
 from evalcore.core.records.errors import EvalError, located, place
+from evalcore.core.records.lean.slim import slim_keys, slim_numbers
 from evalcore.core.records.outcome import OK, UNSCORABLE
 from evalcore.core.records.row import Floats, Objects, as_objects
 from evalcore.core.records.score import ScoredColumn, column_key
@@ -109,7 +110,20 @@ def build_reduced(repeated: RepeatedScore, column: Column, reducers: Reducers) -
     """Build the scored column of reduced repeats, with its key and the noise of its replies."""
     name = repeated.reducer
     noise = None if name is None else measure_noise(name, repeated.columns, reducers)
-    return ScoredColumn(repeated.key, column, repeated.spec, name, repeated.span, noise=noise)
+    return ScoredColumn(repeated.key, slim_column(column), repeated.spec, name, repeated.span, noise=noise)
+
+
+FEW = 256
+"""Below this, a column takes too little to be looked at."""
+
+
+def slim_column(column: Column) -> Column:
+    """Keep a column in less memory, if its numbers allow it: very many of these may have to wait for the others."""
+    if len(column) < FEW:
+        return column
+    rows = column.rows
+    slim = Floats(slim_numbers(rows.values)) if isinstance(rows, Floats) else rows
+    return replace(column, keys=slim_keys(column.keys), rows=slim)
 
 
 def blank_columns(bound: BoundPipeline) -> tuple[ScoredColumn, ...]:

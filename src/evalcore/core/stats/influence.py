@@ -10,7 +10,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 from pyrsistent import PMap, pmap
 
-from evalcore.core.records.array import ColumnRecord, Floats64, Ints64, add_up
+from evalcore.core.records.array import ColumnRecord, Finalise, Floats64, Ints64, add_up
 from evalcore.core.records.errors import EvalError
 
 _LARGE = 1e150
@@ -22,8 +22,32 @@ def scale_of(values: Sequence[float] | Floats64) -> float:
     >>> scale_of([3.0, -4.0]), scale_of([1.0, -1e200])
     (1.0, 1e+200)
     """
-    largest = float(np.max(np.abs(values), initial=0.0))
+    largest = max(float(np.max(values, initial=0.0)), -float(np.min(values, initial=0.0)))
     return largest if largest > _LARGE else 1.0
+
+
+def multiply_columns(matrix: Floats64, weights: Floats64) -> Floats64:
+    """``matrix @ weights``, added column by column: BLAS does not promise an order.
+
+    >>> multiply_columns(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([10.0, 1.0])).tolist()
+    [12.0, 34.0]
+    """
+    total = np.zeros(len(matrix))
+    for column, weight in zip(matrix.T, weights.tolist(), strict=True):
+        total += column * weight
+    return total
+
+
+def gradient(finalise: Finalise, sums: Floats64) -> Floats64:
+    """Differentiate a finaliser at these sums, to machine precision, by the complex step.
+
+    >>> gradient(lambda s: s[..., 0] / s[..., 1], np.array([3.0, 4.0])).tolist()
+    [0.25, -0.1875]
+    """
+    step = 1e-30
+    with np.errstate(all="ignore"):
+        moved = finalise(sums + 1j * step * np.eye(len(sums)))
+    return np.asarray(np.imag(moved) / step, dtype=np.float64)
 
 
 def independent(influence: Floats64, times: Ints64 | None = None) -> tuple[float, float | None, int]:
@@ -39,7 +63,7 @@ def independent(influence: Floats64, times: Ints64 | None = None) -> tuple[float
     if count == 0:
         return nan, None, 0
     scale = scale_of(influence)
-    variance = add_up((influence if scale == 1 else influence / scale) ** 2, times) / (count * count)
+    variance = add_up(influence, times, lambda some: (some if scale == 1 else some / scale) ** 2) / (count * count)
     return scale * scale * variance, scale * sqrt(count / (count - 1) * variance) if count > 1 else None, count
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import cbrt, sqrt
 
 import numpy as np
 
-from evalcore.core.records.array import Floats64, Ints64, add_up
+from evalcore.core.records.array import Array, Floats64, Ints64, add_up
 from evalcore.core.stats.quantiles import t_cdf
 
 FEW = 30
@@ -25,13 +26,12 @@ def skewness_of_sum(parts: Floats64, times: Ints64 | None = None) -> float:
     >>> skewness_of_sum(np.array([-1.0, 1.0])), round(skewness_of_sum(np.array([-1.0, -1.0, 2.0])), 4)
     (0.0, 0.4082)
     """
-    largest = float(np.max(np.abs(parts), initial=0.0))
+    largest = max(float(np.max(parts, initial=0.0)), -float(np.min(parts, initial=0.0)))
     if not 0 < largest < np.inf:
         return 0.0
-    shares = parts / largest
-    squares = shares * shares
-    variance = add_up(squares, times)
-    return add_up(squares * shares, times) / (variance * sqrt(variance))
+    variance = add_up(parts, times, lambda some: (some / largest) * (some / largest))
+    cubes = add_up(parts, times, lambda some: (some / largest) * (some / largest) * (some / largest))
+    return cubes / (variance * sqrt(variance))
 
 
 def marked_skewness(parts: Floats64) -> float:
@@ -113,8 +113,10 @@ def lengthen_sides(quantile: float, skewness: float, units: float) -> tuple[floa
 # --- jumps -----------------------------------------------------------------------------------------------------------
 
 
-def hidden_variance(shares: Floats64, times: Ints64 | None = None) -> float:
-    """The variance that scores from 0 to 1 may hide if they crowd at a bound without touching it.
+def hidden_variance(
+    scores: Floats64 | Array, times: Ints64 | None = None, bounds: tuple[float, float] = (0.0, 1.0)
+) -> float:
+    """The variance, as a share of 1, that scores between bounds may hide if they crowd at one without touching it.
 
     A confident model's Brier scores are 0.001 until one is 0.9. Such scores count as right or wrong ones, with the
     variance of these; the farther they are from the bounds (mean distance 0.05), the less. Scores of exactly 0 and 1
@@ -125,10 +127,20 @@ def hidden_variance(shares: Floats64, times: Ints64 | None = None) -> float:
     >>> hidden_variance(np.array([1.0, 1.0, 0.0]))
     0.0
     """
-    within = (shares > 0) & (shares < 1)
-    inside, own = shares[within], None if times is None else times[within]
-    counts = (len(shares), len(inside)) if times is None or own is None else (int(times.sum()), int(own.sum()))
-    return hidden_of_sums(*counts, add_up(np.minimum(inside, 1 - inside), own), add_up(inside * (1 - inside), own))
+    low, high = bounds
+
+    def add(of: Callable[[Floats64], Floats64]) -> float:
+        """Add up what is made of shares strictly inside; others count as 0, of which all these are 0."""
+
+        def of_inside(some: Floats64) -> Floats64:
+            shares = (some - low) / (high - low)
+            return of(np.where((shares > 0) & (shares < 1), shares, 0.0))
+
+        return add_up(scores, times, of_inside)
+
+    count, inside = len(scores) if times is None else int(times.sum()), int(add(np.sign))
+    near, products = add(lambda some: np.minimum(some, 1 - some)), add(lambda some: some * (1 - some))
+    return hidden_of_sums(count, inside, near, products)
 
 
 def hidden_of_sums(count: int, inside: int, near: float, products: float) -> float:

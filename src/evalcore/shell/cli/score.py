@@ -92,7 +92,8 @@ def _add_output(out: argparse.ArgumentParser) -> None:
 
 def main(argv: Sequence[str]) -> int:
     """Score, print; the exit code says whether anything was left out."""
-    keys = vars(build_parser().parse_args([_spell_own_key(one) for one in spell_keys(argv)]))
+    parser = build_parser()
+    keys = vars(parser.parse_args([_spell_own_key(one) for one in spell_keys(argv)]))
     from evalcore.core.records.errors import EvalError
     from evalcore.shell.engines.engines import BY_SIZE
     from evalcore.shell.output.terminal.progress import progress
@@ -104,6 +105,10 @@ def main(argv: Sequence[str]) -> int:
     keys |= read_flags(argparse.Namespace(**{name: keys.get(name) if name in SHARED else None for name in KEYS}))
     keys |= {"log_samples": keys["log_samples"] == "true", "engine": keys["engine"] or BY_SIZE}
     only, part = keys.pop("partial_only"), keys.pop("part")
+    if only and form != parser.get_default("form"):
+        raise EvalError(
+            f"--{form}: --partial_only prints the files it wrote, and no numbers; give it to `evalcore merge`"
+        )
     if only:
         return _keep_partials(logs, keys, part, quiet)
     if part:

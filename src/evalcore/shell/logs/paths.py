@@ -32,7 +32,7 @@ def expand_path(given: str | Path) -> tuple[list[Path], bool]:
     return expand_glob(path), False
 
 
-def list_paths(given: Sequence[str | Path]) -> list[Named]:
+def list_paths(given: Sequence[str | Path], what: str = "recorded answers") -> list[Named]:
     """List every file once, in the order given; files of folders and globs by name, without hidden ones.
 
     >>> list_paths(["no/such/log"])
@@ -46,7 +46,8 @@ def list_paths(given: Sequence[str | Path]) -> list[Named]:
             raise EvalError(f"{one}: no such file or folder")
         found = [each for path in paths for each in (_below(path) if path.is_dir() else [Named(path, directly)])]
         if not found:
-            raise EvalError(f"{one}: expected recorded answers, found no file there")
+            where = "there" if paths else "of such a name"
+            raise EvalError(f"{one}: expected {what}, found no file {where}")
         for each in found:
             known = out.setdefault(each.path.resolve(), each)
             if each.directly and not known.directly:

@@ -11,9 +11,10 @@ from msgspec.structs import replace
 from evalcore.core.compare.flips.units import Where
 from evalcore.core.compare.lines import ComparisonLine
 from evalcore.core.compare.moves import Move, Pair, influence_of
-from evalcore.core.records.array import ColumnRecord, Finalise, Floats64, frozen, gradient
+from evalcore.core.records.array import ColumnRecord, Finalise, Floats64, frozen
 from evalcore.core.records.column import build_column, concat_rows
 from evalcore.core.records.errors import EvalError
+from evalcore.core.stats.influence import gradient
 from evalcore.core.stats.links import IDENTITY, Link
 
 Ends = tuple[Floats64, Floats64]
@@ -47,7 +48,7 @@ def build_swap(pair: Pair, units: Where) -> Swap | None:
         first, second, finalise = both.stats[:n], both.stats[n:], both.finalise
     else:  # units of several documents that the runs share: questions of acc_all
         alone = [pair.aggregation.summarise(column.rows, pair.a.scale.options) for column in pair.columns]
-        first, second, finalise = alone[0].stats, alone[1].stats, alone[0].finalise
+        first, second, finalise = np.asarray(alone[0].stats), np.asarray(alone[1].stats), alone[0].finalise
     if finalise is None:
         raise EvalError(f"{pair.aggregation.name} is not a function of sums, so it has no sign-flip test")
     return Swap((first + second).sum(axis=0), first - second, finalise, units)

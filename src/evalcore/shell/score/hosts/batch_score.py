@@ -50,7 +50,8 @@ class ScorePartial:
 
     ``task`` is a ``Task``, or what ``score`` takes: a task file, its code only with ``trust``; or there is none, and
     ``metric``, ``filter`` and other keys say what to measure. The keys name the columns, as in ``score`` on tables.
-    ``id`` is needed: it is what makes a batch that is scored twice count once. Rows with a text under ``error``, by
+    ``id`` is needed: it is what makes a batch that is scored twice count once, and documents are in its order (texts in
+    that of their hashes, so bootstraps draw others than in a table as it is). Rows with a text under ``error``, by
     default what Ray Data LLM writes there, have failed. ``name`` is what the task is called, if not by its own name.
 
     >>> import pyarrow

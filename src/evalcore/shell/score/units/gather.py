@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from hashlib import blake2b
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -39,6 +40,7 @@ def score_in_units(
     """
     keep = open_keep(asked.kept, plans) if asked.kept is not None else None
     items = [item for at, planned in enumerate(plans) for item in list_units(at, planned, digest=keep is not None)]
+    items = seal_units(items) if keep is not None else items
     for told in tell_whole(plans, items):
         shown.warn(told)
     own, count = share_of
@@ -57,7 +59,7 @@ def score_in_units(
         for at, part in read_results(result):
             parts.setdefault(at, []).append(part)
             shown.advance(len(part.spans))
-    if keep is not None and count == 1:
+    if keep is not None:
         for at in range(len(plans)):
             keep.drop_older(at, [item.spans for item in items if item.log == at])
     return parts, tuple(keep.name(item.log, item.spans) for item in items) if keep is not None else ()
@@ -69,6 +71,20 @@ def list_units(at: int, planned: LogPlan, *, digest: bool = False) -> list[WorkI
     if planned.whole or cut.units is None or planned.asked.written is not None:
         return [WorkItem(at, None, tuple(span_of(Unit(path), digest=digest) for path in planned.log.paths))]
     return [WorkItem(at, unit, (span_of(unit, digest=digest),)) for unit in cut.units(planned.asked.means.unit or UNIT)]
+
+
+def seal_units(items: Sequence[WorkItem]) -> list[WorkItem]:
+    """Give each unit a hash of all units of its source, of which other machines may score some."""
+    hashes: dict[tuple[int, str], blake2b] = {}
+    for log, span in ((item.log, span) for item in items for span in item.spans):
+        hashed = hashes.setdefault((log, span.source), blake2b(digest_size=16))
+        hashed.update(f"{span.start} {span.stop} {span.digest}\n".encode())
+
+    def seal(item: WorkItem) -> WorkItem:
+        spans = (replace(span, whole=hashes[item.log, span.source].hexdigest()) for span in item.spans)
+        return item._replace(spans=tuple(spans))
+
+    return list(map(seal, items))
 
 
 def tell_whole(plans: Sequence[LogPlan], items: Sequence[WorkItem]) -> Iterator[str]:

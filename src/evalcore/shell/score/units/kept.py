@@ -43,7 +43,7 @@ class Keep(Struct, frozen=True):
 
     def name(self, log: int, spans: Sequence[Span]) -> Path:
         """Name the file for a unit of a log, by the hash of what its scores are made from."""
-        ranges = [replace(span, total=None) for span in spans]  # a log may grow beyond them
+        ranges = [replace(span, total=None, whole="") for span in spans]  # a log may grow beyond them
         made = sha256(pack([self.recipes[log], list_makers(), ranges], KNOWN)).hexdigest()
         task, first = UNSAFE.sub("-", str(self.heads[log]["name"]))[:60], spans[0]
         return self.folder / f"{task}-{self.recipes[log][:8]}-{first.start:012d}-{made[:16]}{SUFFIX}"

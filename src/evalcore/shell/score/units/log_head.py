@@ -94,8 +94,21 @@ def check_head(given: Plain, where: str) -> None:
     """Refuse a head that ``write_head`` cannot have written."""
     try:
         check_record(HeadFields(**{name: given.get(name) for name in HeadFields.__struct_fields__}))  # type: ignore[arg-type]
+        _check_names(given, "")
     except EvalError as wrong:
         raise EvalError(f"{where}: what it says of its log is damaged: {wrong}; score its log again") from wrong
+
+
+def _check_names(given: object, place: str) -> None:
+    """Refuse a mapping whose keys are not texts, however deep."""
+    if isinstance(given, Mapping):
+        for name, value in given.items():
+            if not isinstance(name, str):
+                raise EvalError(f"expected names{place}, got {str(name)[:60]!r}")
+            _check_names(value, f" in {name}")
+    elif isinstance(given, tuple | list):
+        for value in given:
+            _check_names(value, place)
 
 
 def _no_rows() -> Iterator[Logged | Problem]:

@@ -28,7 +28,7 @@ from evalcore.shell.config.values import RunPath
 from evalcore.shell.files.given import parse_path
 from evalcore.shell.logs.json_records import find_part
 from evalcore.shell.logs.log import NOTHING
-from evalcore.shell.logs.paths import list_paths
+from evalcore.shell.logs.paths import list_paths, show_names
 from evalcore.shell.output.terminal.progress import UNSEEN, Progress
 from evalcore.shell.run.run_result import RunResult
 from evalcore.shell.score.recipes import choose_config
@@ -42,6 +42,7 @@ from evalcore.shell.score.units.score_keys import MergeKeys, plan_engine, plan_s
 
 Plain = Mapping[str, object]
 NAMED = 5
+WANTED = f"partial scores, which `score --partial_only` writes (*{SUFFIX})"
 
 
 def merge(partials: RunPath | Sequence[RunPath], *, shown: Progress = UNSEEN, **keys: Unpack[MergeKeys]) -> RunResult:
@@ -59,15 +60,27 @@ def merge(partials: RunPath | Sequence[RunPath], *, shown: Progress = UNSEEN, **
     source = {"merged": [str(path) for path in paths]}
     files = list_files(paths)
     shown.stage("merging", len(files))
-    return merge_parts(_read_all(files, keys, shown), source=source, start=start, **keys)
+    parts = list(_read_all(files, keys, shown))
+    try:
+        return merge_parts(parts, source=source, start=start, **keys)
+    except EvalError:
+        raise
+    except (TypeError, ValueError, LookupError, AttributeError, RecursionError) as wrong:
+        told = f"what they say of their logs cannot be read ({type(wrong).__name__}: {str(wrong)[:80]})"
+        raise EvalError(f"{', '.join(source['merged'])}: {told}; score these again") from wrong
 
 
 def list_files(paths: Sequence[RunPath]) -> list[Path]:
     """List the partials among these files, folders and globs."""
-    found = [one.path for one in list_paths(paths) if one.directly or one.path.name.endswith(SUFFIX)]
-    if not found:
-        raise EvalError(f"{', '.join(map(str, paths))}: expected partial scores (*{SUFFIX}), found none")
-    return found
+    found: list[Path] = []
+    for path in paths:
+        named = list_paths([path], WANTED)
+        own = [one.path for one in named if one.directly or one.path.name.endswith(SUFFIX)]
+        if not own:
+            others = show_names([one.path.name for one in named], 3)
+            raise EvalError(f"{path}: expected {WANTED}, found none among {len(named):,} files there ({others})")
+        found += own
+    return list({path.resolve(): path for path in found}.values())
 
 
 def _read_all(files: Sequence[Path], keys: MergeKeys, shown: Progress) -> Iterator[Partial]:

@@ -14,8 +14,9 @@ from evalcore.shell.config.values import RunPath
 from evalcore.shell.output.terminal.progress import UNSEEN, Progress
 from evalcore.shell.score.scored_log import open_chosen, plan_each
 from evalcore.shell.score.units.gather import score_in_units
-from evalcore.shell.score.units.score_keys import ScoreKeys, plan_scoring
+from evalcore.shell.score.units.score_keys import OutputKeys, ScoreKeys, plan_scoring
 
+WRITING = frozenset(("output_path", "parquet", "overwrite"))
 PART = re.compile(r"([1-9]\d*)/([1-9]\d*)")
 
 
@@ -36,6 +37,9 @@ def score_partials(
     own, count = (int(found[1]), int(found[2])) if found else (1, 0)
     if own > count:
         raise EvalError(f"expected a part such as 2/8, got {part!r}")
+    given = [f"--{key}" for key in OutputKeys.__annotations__ if key in WRITING and keys.get(key)]
+    if given:
+        raise EvalError(f"{', '.join(given)}: partial scores have no numbers to write yet; give it to `evalcore merge`")
     if not keys.get("partials"):
         raise EvalError("expected a folder for partial scores (--partials FOLDER), got none")
     chosen, asked, selected = open_chosen(paths, replace(plan_scoring(keys), folder=None))
