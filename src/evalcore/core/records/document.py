@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from hashlib import sha256
 from math import ceil
 
@@ -31,6 +32,21 @@ def decode_doc(sample: Sample, task: str = "") -> object:
         raise EvalError(
             f"expected a JSON document, got {sample.doc[:60]!r}: {wrong}{place(task, sample.doc_id)}"
         ) from wrong
+
+
+_decode_texts = msgspec.json.Decoder(dict[str, str | int | bool | list[str | int | bool | None] | None]).decode
+
+
+def recode_doc(sample: Sample) -> bytes | None:
+    """Encode the document as ``encode_alike`` does, if the decoder alone finds that it can be; None if in doubt.
+
+    >>> recode_doc(Sample(0, doc=b'{"q": "\\u00e9"}')), recode_doc(Sample(0, doc=b'{"x": 0.5}'))
+    (b'{"q":"\xc3\xa9"}', None)
+    """
+    try:
+        return msgspec.json.encode(_decode_texts(sample.doc))
+    except (ValueError, RecursionError):
+        return None
 
 
 _SAME = frozenset({str, int, bool, type(None)})
@@ -166,7 +182,12 @@ def digest_requests(requests: Iterable[Request]) -> Iterator[str]:
 
 
 def _pack_request(request: Request, pack: Callable[[Mapping[str, object]], bytes]) -> list[bytes]:
-    return [_pack(type(request).__name__), *[_pack(o) if isinstance(o, str) else pack(o) for o in astuple(request)]]
+    return [_pack_kind(type(request)), *[_pack(o) if isinstance(o, str) else pack(o) for o in astuple(request)]]
+
+
+@cache
+def _pack_kind(kind: type[Request]) -> bytes:
+    return _pack(kind.__name__)
 
 
 def _hash_parts(parts: Iterable[bytes]) -> str:
