@@ -65,7 +65,7 @@ def make_ascii(encoded: bytes) -> bytes:
     """JSON in UTF-8 with the escapes of ``json.dumps``.
 
     >>> make_ascii('"é"'.encode())
-    b'"\\u00e9"'
+    b'"\\\\u00e9"'
     """
     if encoded.isascii() and b"\x7f" not in encoded:
         return encoded
