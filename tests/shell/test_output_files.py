@@ -14,14 +14,17 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from test_output_rows import small_report, text_built
 
 from evalcore import EvalError
 from evalcore.core.lm_eval.sample_log import DocumentRows, join_rows
 from evalcore.shell.output.files.environment import describe_run, find_commit
+from evalcore.shell.output.files.plain_lines import list_lines
 from evalcore.shell.output.files.results import VARYING, RunFacts, build_results, find_model_name
 from evalcore.shell.output.files.run_files import (
     MAY_HOLD_SECRETS,
+    DocumentLines,
     name_samples,
     write_config,
     write_results,
@@ -29,6 +32,7 @@ from evalcore.shell.output.files.run_files import (
     write_samples,
 )
 from evalcore.shell.output.files.sample_lines import list_documents
+from evalcore.shell.run.write import write_task
 from evalcore.shell.safety.replacement import replace_file
 from evalcore.shell.safety.safe_text import slug, visible
 from evalcore.shell.safety.secrets import HIDDEN, redact
@@ -254,6 +258,31 @@ def test_any_reply_survives_on_a_line_of_its_own(text: str, tmp_path_factory: py
     assert lines == list(map(json.dumps, join_rows(list_documents(scored, built, answers), ["number", "raw"])))
     for doc, line in enumerate(lines[10:]):
         assert strictly(line)["resps"] == [[("7" + text).replace("{doc}", str(doc * 2))]]
+
+
+@given(text=TEXTS, docs=st.lists(st.dictionaries(TEXTS, JSONS, max_size=3), min_size=10, max_size=10))
+@settings(max_examples=60, deadline=None)
+def test_lines_without_rows_are_those_of_the_rows(
+    text: str, docs: list[dict[str, object]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    built, answers, scored = text_built(failing=(1, 5), text="7" + text)
+    samples = [replace(one, doc=json.dumps(doc).encode()) for one, doc in zip(built.samples, docs, strict=True)]
+    built = replace(built, samples=tuple(samples))
+    made = list(list_lines(scored, built, answers))
+    assert all(isinstance(made[doc], DocumentRows) for doc in (1, 5)), "what has no score is told in a row"
+    files = [
+        write_task(tmp_path_factory.mktemp("run"), "t", [one]) for one in (made, list_documents(scored, built, answers))
+    ]
+    lines, rows = (tmp_path_factory.mktemp("run") for _ in range(2))
+    write_samples(lines, "t", [made])
+    write_samples(rows, "t", [list_documents(scored, built, answers)])
+    assert files[0] == files[1]
+    assert name_samples(lines, "t").read_bytes() == name_samples(rows, "t").read_bytes()
+
+
+def test_plain_documents_take_no_row() -> None:
+    built, answers, scored = text_built(failing=())
+    assert {DocumentLines} == set(map(type, list_lines(scored, built, answers)))
 
 
 def test_numbers_without_a_word_are_null_and_told(tmp_path: Path) -> None:

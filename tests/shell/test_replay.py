@@ -182,6 +182,31 @@ def test_other_options_are_counted_and_only_taken_if_there_is_no_choice(tmp_path
     assert isinstance(replies(REPLAY.open({"path": str(path)}), Question(Generate("2 + 2 =")))[0], Failure)
 
 
+def test_sample_logs_are_matched_as_text_and_a_changed_prompt_is_not_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evalcore.shell.models.replay.digest_request", None)  # nothing is hashed
+    model = REPLAY.open({"path": str(write_samples(tmp_path / "samples_t.jsonl", ON_DISK))})
+    assert replies(model, Question(GENERATE, digest="other"), Question(GENERATE, 1)) == [" 4", " 5"]
+    changed = (
+        Generate("2 + 2 = ", GENERATE.options),
+        LogLikelihood("a ", "1"),
+        LogLikelihood("b", " 1"),
+        Rolling("text"),
+    )
+    assert all(isinstance(one, Failure) for one in replies(model, *map(Question, changed)))
+    assert isinstance(replies(model, Question(GENERATE, 2))[0], Failure)
+
+
+def test_sample_logs_beside_an_answer_log_are_matched_by_digest(tmp_path: Path) -> None:
+    samples = write_samples(tmp_path / "samples_t.jsonl", ON_DISK[:1])
+    log = write_log(tmp_path / "answers.jsonl", asked=[(GENERATE, [" 9"]), (Generate("q"), ["from log"])])
+    model = REPLAY.open({"paths": [str(samples), str(log)]})
+    assert "1 questions have several recorded answers" in model.warnings[0]
+    asked = Question(GENERATE), Question(GENERATE, 1), Question(Generate("q"))
+    assert replies(model, *asked) == [" 9", " 5", "from log"]
+
+
 def test_several_answers_to_one_question_are_counted(tmp_path: Path) -> None:
     write_samples(tmp_path / "samples_t_1.jsonl", ON_DISK[:1])
     write_samples(tmp_path / "samples_t_2.jsonl", [{**ON_DISK[0], "resps": [[" 4", " 7"]]}])

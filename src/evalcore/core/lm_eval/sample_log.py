@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from hashlib import sha256
 from itertools import compress, pairwise
@@ -18,7 +18,7 @@ from evalcore.core.records.column import Column
 from evalcore.core.records.document import decode_doc, encode_alike, is_alike
 from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.outcome import OK
-from evalcore.core.records.request import LOGLIKELIHOOD, LOGLIKELIHOOD_ROLLING, MULTIPLE_CHOICE, Answer, Sample
+from evalcore.core.records.request import LOGLIKELIHOOD, LOGLIKELIHOOD_ROLLING, MULTIPLE_CHOICE, Answer, Failure, Sample
 from evalcore.core.records.row import NumberRows, Objects
 from evalcore.core.records.score import Provenance, Scored
 
@@ -56,8 +56,8 @@ def sample_rows(
     given = {doc: [thaw(one) for one in asked] for doc, asked in (arguments or {}).items()}
     prompts = {doc: str(asked[0][0]) for doc, asked in given.items() if asked and isinstance(asked[0], list)}
     targets = {one.doc_id: thaw(one.gold) for one in docs}
-    documents = iterate_documents(scored, docs, answers, given, prompts, targets)
-    return join_rows(documents, [where.filter for where in scored.provenance])
+    make = RowMaker(scored, answers, given, prompts, targets).make_rows
+    return join_rows(map(make, sorted(docs, key=DOC_ID)), [where.filter for where in scored.provenance])
 
 
 def join_rows(documents: Iterable[DocumentRows], filters: Sequence[str]) -> list[Plain]:
@@ -71,43 +71,48 @@ def join_rows(documents: Iterable[DocumentRows], filters: Sequence[str]) -> list
     return sorted(rows, key=lambda row: filters.index(str(row["filter"])))
 
 
-def iterate_documents(
-    scored: Scored,
-    samples: Iterable[Sample],
-    answers: Iterable[Answer] | AnswerTable,
-    arguments: Mapping[int, object],
-    prompts: Mapping[int, str],
-    targets: Mapping[int, object],
-    *,
-    lost: bool = False,
-) -> Iterator[DocumentRows]:
-    """The rows of one document after another, in lm-eval's order of keys.
+class RowMaker:
+    """Makes the rows of one document after another, in lm-eval's order of keys.
 
     With ``lost``, documents that a filter did not see have a row as well.
     """
-    if scored.columns and not scored.provenance and any(len(one.column) for one in scored.columns):
-        raise EvalError(f"the replies were not kept; score with keep_replies=True{place(scored.task.name)}")
-    raw = _list_replies(tabulate_answers(answers))
-    filters = [_FilterRows(scored, where) for where in scored.provenance]
-    plain = all(one.alike for one in filters)
-    for sample in sorted(samples, key=DOC_ID):
+
+    def __init__(
+        self,
+        scored: Scored,
+        answers: Iterable[Answer] | AnswerTable,
+        arguments: Mapping[int, object],
+        prompts: Mapping[int, str],
+        targets: Mapping[int, object],
+        *,
+        lost: bool = False,
+    ) -> None:
+        if scored.columns and not scored.provenance and any(len(one.column) for one in scored.columns):
+            raise EvalError(f"the replies were not kept; score with keep_replies=True{place(scored.task.name)}")
+        self.arguments, self.prompts, self.targets, self.lost = arguments, prompts, targets, lost
+        self.replies = _list_replies(tabulate_answers(answers))
+        self.filters = [FilterRows(scored, where) for where in scored.provenance]
+        self.alike = all(one.alike for one in self.filters)
+
+    def make_rows(self, sample: Sample) -> DocumentRows:
+        """Make the rows of a document."""
         key = sample.doc_id
-        doc, target, replies = decode_doc(sample), targets[key], raw.get(key, [])
-        encoded = encode_alike(doc)
-        head = {"doc_id": key, "doc": doc, "target": target, "arguments": arguments.get(key, []), "resps": replies}
+        doc, target, replies = decode_doc(sample), self.targets[key], self.replies.get(key, [])
+        encoded, asked = encode_alike(doc), self.arguments.get(key, [])
+        head = {"doc_id": key, "doc": doc, "target": target, "arguments": asked, "resps": replies}
         hashes = {
             "doc_hash": hash_doc(doc, encoded),
-            "prompt_hash": hash_text(prompts.get(key, "")),
+            "prompt_hash": hash_text(self.prompts.get(key, "")),
             "target_hash": hash_text(str(target)),
         }
-        rests = [one.go_on(key, replies, hashes) for one in filters if lost or key in one.spans]
-        yield DocumentRows(head, rests, plain and encoded is not None)
+        rests = [one.go_on(key, replies, hashes) for one in self.filters if self.lost or key in one.spans]
+        return DocumentRows(head, rests, self.alike and encoded is not None)
 
 
 HEAD = frozenset({"doc_id", "doc", "target", "arguments", "resps"})
 
 
-class _FilterRows:
+class FilterRows:
     """How the rows of a filter go on; ``alike`` is whether its scores are, under names of their own."""
 
     def __init__(self, scored: Scored, where: Provenance) -> None:
@@ -194,3 +199,16 @@ def thaw(value: object) -> object:
     if isinstance(value, set | frozenset):
         return sorted((thaw(one) for one in value), key=str)
     return str(getattr(value, "__name__", value)) if callable(value) else value
+
+
+def write_reply(reply: object, rolling: bool = False) -> object:
+    """Every part of a reply as text; a failure is null, and a likelihood is without what lm-eval does not know of."""
+    if isinstance(reply, list):
+        if _is_likelihood(reply):
+            return str(reply[0]) if rolling else [str(reply[0]), str(reply[1])]
+        return [one if type(one) is str else write_reply(one, rolling) for one in reply]
+    return None if isinstance(reply, Failure) else str(reply)
+
+
+def _is_likelihood(reply: list[object]) -> bool:
+    return len(reply) == 3 and isinstance(reply[0], float) and isinstance(reply[1], bool) and type(reply[2]) is int

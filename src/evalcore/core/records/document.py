@@ -33,6 +33,21 @@ def decode_doc(sample: Sample, task: str = "") -> object:
         ) from wrong
 
 
+_decode_texts = msgspec.json.Decoder(dict[str, str | int | bool | list[str | int | bool | None] | None]).decode
+
+
+def recode_doc(sample: Sample) -> bytes | None:
+    """Encode the document as ``encode_alike`` does, if the decoder alone finds that it can be; None if in doubt.
+
+    >>> recode_doc(Sample(0, doc=b'{"q": "\\\\u00e9"}')), recode_doc(Sample(0, doc=b'{"x": 0.5}'))
+    (b'{"q":"\\xc3\\xa9"}', None)
+    """
+    try:
+        return msgspec.json.encode(_decode_texts(sample.doc))
+    except (ValueError, RecursionError):
+        return None
+
+
 _SAME = frozenset({str, int, bool, type(None)})
 
 
@@ -141,8 +156,41 @@ def digest_request(request: Request, options: Mapping[str, object] = NO_OPTIONS)
     >>> digest_request(Generate("?")) == digest_request(Generate("?", {"temperature": 1.0}))
     False
     """
-    more = (_pack_options(options),) if options else ()
-    return _hash_parts((*_pack_request(request, _pack_options), *more))[:32]
+    more = (write_options(options),) if options else ()
+    return _hash_parts(map(_pack, (*write_request(request), *more)))[:32]
+
+
+def write_request(request: Request, write: Callable[[Mapping[str, object]], str] | None = None) -> tuple[str, ...]:
+    """Write what is asked as texts, which are equal where digests are: its kind, its texts and its options as JSON.
+
+    >>> from evalcore.core.records.request import Generate
+    >>> write_request(Generate("?", {"temperature": 1.0}))
+    ('Generate', '?', '{"temperature": 1.0}')
+    """
+    written = write or write_options
+    return (type(request).__name__, *[o if isinstance(o, str) else written(o) for o in astuple(request)])
+
+
+def write_options(given: Mapping[str, object]) -> str:
+    """Write options as JSON, in the order of their keys.
+
+    >>> write_options({"until": ("a",), "do_sample": False})
+    '{"do_sample": false, "until": ["a"]}'
+    """
+    return json.dumps(_make_plain(given), sort_keys=True, default=str)
+
+
+def share_options() -> Callable[[Mapping[str, object]], str]:
+    """``write_options``, once for options that requests share."""
+    written: dict[int, tuple[object, str]] = {}
+
+    def write(options: Mapping[str, object]) -> str:
+        known = written.get(id(options))
+        if known is None:
+            known = written[id(options)] = (options, write_options(options))  # held, so that its id stays its own
+        return known[1]
+
+    return write
 
 
 def digest_requests(requests: Iterable[Request]) -> Iterator[str]:
@@ -153,20 +201,9 @@ def digest_requests(requests: Iterable[Request]) -> Iterator[str]:
     >>> list(digest_requests(asked)) == list(map(digest_request, asked))
     True
     """
-    written: dict[int, tuple[object, bytes]] = {}
-
-    def pack(options: Mapping[str, object]) -> bytes:
-        known = written.get(id(options))
-        if known is None:
-            known = written[id(options)] = (options, _pack_options(options))  # held, so that its id stays its own
-        return known[1]
-
+    write = share_options()
     for request in requests:
-        yield _hash_parts(_pack_request(request, pack))[:32]
-
-
-def _pack_request(request: Request, pack: Callable[[Mapping[str, object]], bytes]) -> list[bytes]:
-    return [_pack(type(request).__name__), *[_pack(o) if isinstance(o, str) else pack(o) for o in astuple(request)]]
+        yield _hash_parts(map(_pack, write_request(request, write)))[:32]
 
 
 def _hash_parts(parts: Iterable[bytes]) -> str:
@@ -177,10 +214,6 @@ def _pack(part: str) -> bytes:
     """Write a part after its length, so that no two lists of parts look the same."""
     raw = part.encode("utf-8", "surrogatepass")
     return b"%d:%b" % (len(raw), raw)
-
-
-def _pack_options(given: Mapping[str, object]) -> bytes:
-    return _pack(json.dumps(_make_plain(given), sort_keys=True, default=str))
 
 
 def _make_plain(value: object) -> object:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from pyrsistent import PMap
 
-from evalcore.core.records.document import digest_request
+from evalcore.core.records.document import digest_request, share_options, write_options, write_request
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.core.records.request import Failure, Generate, Reply, Request
@@ -37,12 +37,20 @@ ARGUMENTS = (
 COLUMNS = tuple(name for name in ColumnKeys.__annotations__ if name != "score")
 
 
-class Recording(Struct, frozen=True):
-    """Replies by request and repeat; ``prompts`` finds the requests with the same prompt."""
+Asked = str | tuple[str, ...]
+"""What was asked: a digest, which is all that an answer log has of it, or the texts of the request."""
 
-    replies: FrozenDict[tuple[str, int], tuple[Reply, str]]
-    prompts: FrozenDict[str, frozenset[str]] = FrozenDict()
+
+class Recording(Struct, frozen=True):
+    """Replies by request and repeat; ``prompts`` finds the requests with the same prompt.
+
+    ``texts``: requests are told apart by their texts, not by digests.
+    """
+
+    replies: FrozenDict[tuple[Asked, int], tuple[Reply, str]]
+    prompts: FrozenDict[str, frozenset[Asked]] = FrozenDict()
     problems: tuple[str, ...] = ()
+    texts: bool = False
 
 
 class Source(NamedTuple):
@@ -61,8 +69,9 @@ def open_replay(arguments: Mapping[str, object], readers: PMap[str, Reader] = RE
     missing = Failure(f"no recorded answer for this request in {source.shown}"), NOT_RECORDED
 
     def ask(questions: Sequence[Question]) -> Iterator[Heard]:
+        write = share_options()
         for at, question in enumerate(questions):
-            yield Heard(at, *(find_answer(recording, question) or missing), (at + 1) % AT_ONCE != 0)
+            yield Heard(at, *(find_answer(recording, question, write) or missing), (at + 1) % AT_ONCE != 0)
 
     return replace(model, ask=ask, warnings=(*model.warnings, *recording.problems), hint=_give_hint(recording))
 
@@ -103,8 +112,10 @@ def _give_hint(recording: Recording) -> str:
 AT_ONCE = 1000
 
 
-def find_answer(recording: Recording, question: Question) -> tuple[Reply, str] | None:
-    """Find the recorded reply to a request, and how it ended.
+def find_answer(
+    recording: Recording, question: Question, write: Callable[[Mapping[str, object]], str] = write_options
+) -> tuple[Reply, str] | None:
+    """Find the recorded reply to a request, and how it ended; ``write`` writes options.
 
     If only the options differ, a prompt that was asked in one way only counts as the same question.
 
@@ -114,7 +125,8 @@ def find_answer(recording: Recording, question: Question) -> tuple[Reply, str] |
     (' 4', 'stop')
     """
     request, repeat, digest = question
-    answer = recording.replies.get((digest or digest_request(request), repeat))
+    asked = write_request(request, write) if recording.texts else digest or digest_request(request)
+    answer = recording.replies.get((asked, repeat))
     if answer is not None:
         return fit_reply(request, answer[0]), answer[1]
     near = recording.prompts.get(request.prompt, frozenset()) if isinstance(request, Generate) else frozenset()
@@ -124,12 +136,14 @@ def find_answer(recording: Recording, question: Question) -> tuple[Reply, str] |
 
 def read_recordings(files: Sequence[Path], model: str | None = None, searched: Searched = ALL) -> Recording:
     """Read all recorded replies; of several to one question the last counts, and a warning counts those."""
-    replies: dict[tuple[str, int], tuple[Reply, str]] = {}
-    prompts: dict[str, frozenset[str]] = {}
+    replies: dict[tuple[Asked, int], tuple[Reply, str]] = {}
+    prompts: dict[str, frozenset[Asked]] = {}
     problems: list[str] = []
-    several: set[tuple[str, int]] = set()
-    for entry in (entry for path in files for entry in _read_entries(path, model, problems, searched)):
-        key = entry.digest, entry.repeat
+    several: set[tuple[Asked, int]] = set()
+    texts = all(searched.tell(path).form != ANSWERS for path in files)
+    name = write_request if texts else digest_request
+    for entry in (entry for path in files for entry in _read_entries(path, model, problems, searched, name)):
+        key = entry.asked, entry.repeat
         old = replies.get(key)
         if old is not None and not isinstance(old[0], Failure):
             if isinstance(entry.reply, Failure):
@@ -138,23 +152,28 @@ def read_recordings(files: Sequence[Path], model: str | None = None, searched: S
                 several.add(key)
         replies[key] = (entry.reply, entry.finish)
         if entry.prompt is not None:
-            prompts[entry.prompt] = prompts.get(entry.prompt, frozenset()) | {entry.digest}
+            prompts[entry.prompt] = prompts.get(entry.prompt, frozenset()) | {entry.asked}
     if several:
         problems.append(f"{len(several)} questions have several recorded answers; the last one counts - at {files[0]}")
-    return Recording(FrozenDict(replies), FrozenDict(prompts), tuple(problems))
+    return Recording(FrozenDict(replies), FrozenDict(prompts), tuple(problems), texts)
+
+
+ANSWERS = "answers"
 
 
 class _Entry(NamedTuple):
-    digest: str
+    asked: Asked
     repeat: int
     reply: Reply
     finish: str = ""
     prompt: str | None = None
 
 
-def _read_entries(path: Path, model: str | None, problems: list[str], searched: Searched) -> Iterator[_Entry]:
+def _read_entries(
+    path: Path, model: str | None, problems: list[str], searched: Searched, name: Callable[[Request], Asked]
+) -> Iterator[_Entry]:
     file = searched.tell(path)
-    if file.form == "answers":
+    if file.form == ANSWERS:
         with open_bytes(path) as opened:
             state = fold_lines(opened, str(path))
         problems += state.problems
@@ -163,10 +182,10 @@ def _read_entries(path: Path, model: str | None, problems: list[str], searched: 
         return
     other = not file.has_rows and searched.is_log(file, directly=True)
     for request, heard in _read_documents(path, searched) if other else read_sample_log(path):
-        digest, prompt = digest_request(request), request.prompt if isinstance(request, Generate) else None
+        asked, prompt = name(request), request.prompt if isinstance(request, Generate) else None
         for repeat, reply in enumerate(heard):
             if reply is not None:
-                yield _Entry(digest, repeat, reply, prompt=prompt)
+                yield _Entry(asked, repeat, reply, prompt=prompt)
 
 
 def _read_documents(path: Path, searched: Searched) -> Iterator[tuple[Request, Sequence[Reply | None]]]:

@@ -45,6 +45,8 @@ Record = Callable[[Group], None]
 def list_questions(identity: str, tasks: Iterable[Built]) -> Agenda:
     """What these tasks ask of a model. Equal requests of several documents or tasks are one question.
 
+    Without an identity, as of recorded answers, which are not logged again, most keys are the digests of requests.
+
     >>> list_questions("m", [])
     Agenda(items={}, keys={})
     """
@@ -55,7 +57,7 @@ def list_questions(identity: str, tasks: Iterable[Built]) -> Agenda:
         counts = built.asked.repeats.ints.tolist()
         for request, digest, repeats in zip(built.requests, digest_requests(built.requests), counts, strict=True):
             for repeat in range(repeats):
-                key = answer_key(identity, digest, repeat)
+                key = answer_key(identity, digest, repeat) if identity or repeat else digest
                 items.setdefault(key, Item(key, Question(request, repeat, digest)))
                 mine.append(key)
         keys[built.task.name] = tuple(mine)

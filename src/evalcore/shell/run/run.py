@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 
 from msgspec import Struct
@@ -78,7 +79,9 @@ def run(
         ready = _make_ready(work, shown)
         with hold_folder(folder):
             replaced = claim_folder(folder, plan, home, ready.model.identity, overwrite=overwrite)
-            result = _run_in(work, ready, shown, map, parquet)
+            # A model that is asked may take hours, in which cycles pile up.
+            with without_collector() if ready.model.recorded else nullcontext():
+                result = _run_in(work, ready, shown, map, parquet)
     return replace(result, warnings=(*read.warnings, *result.warnings, *replaced))
 
 
@@ -163,7 +166,7 @@ def _run_in(work: TaskWork, ready: ReadyRun, shown: Progress, map: MapChunks, pa
 def _score_here(work: TaskWork, ready: ReadyRun, shown: Progress, map: MapChunks) -> ScoredRun:
     """Ask what all tasks ask, each question once, and score the replies."""
     plan, folder = work.plan, work.folder
-    agenda = list_questions(ready.model.identity, ready.tasks)
+    agenda = list_questions("" if ready.model.recorded else ready.model.identity, ready.tasks)
     sheet = ask_agenda(ready.model, agenda, log_path(plan, folder), shown)
     shown.stage("scoring", sum(len(built.samples) for built in ready.tasks))
     tasks = list[ScoredTask]()

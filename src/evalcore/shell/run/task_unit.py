@@ -26,7 +26,7 @@ from evalcore.shell.data.readers import Readers
 from evalcore.shell.engines.engines import find_engine
 from evalcore.shell.engines.interface import Means
 from evalcore.shell.models.model import Backend, Model
-from evalcore.shell.output.files.sample_lines import list_documents
+from evalcore.shell.output.files.plain_lines import list_lines
 from evalcore.shell.output.terminal.notes import group_warnings
 from evalcore.shell.output.terminal.progress import UNSEEN, Progress
 from evalcore.shell.prompts.build import settle_task
@@ -82,7 +82,7 @@ def keeps_samples(plan: Plan) -> bool:
 def _write(folder: Path, built: Built, answers: AnswerTable, scored: Scored) -> str:
     keys = (sample.doc_id for sample in built.samples)
     targets = dict(zip(keys, map(thaw_value, built.targets), strict=True)) if built.targets else None
-    return write_task(folder, built.task.name, [list_documents(scored, built, answers, targets)])
+    return write_task(folder, built.task.name, [list_lines(scored, built, answers, targets)])
 
 
 def tell_early(
@@ -160,7 +160,7 @@ def _score_unit(work: TaskWork, unit: TaskUnit) -> TaskScores:
         built = build_one(name, plan, selected, model, work.home, work.readers, work.tables)
     if failed:
         return TaskScores(name=name, failure=failed[name])
-    agenda = list_questions(model.identity, [built])
+    agenda = list_questions("" if model.recorded else model.identity, [built])
     sheet = ask_agenda(model if unit.hinted else replace(model, hint=""), agenda, work.folder, UNSEEN)
     scored = score_built(built, work.folder, plan, work.tables, agenda.keys[name], sheet, map)
     return TaskScores(

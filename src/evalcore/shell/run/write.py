@@ -8,25 +8,33 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from evalcore.core.lm_eval.sample_log import DocumentRows
 from evalcore.shell.output.files.environment import describe_run
-from evalcore.shell.output.files.run_files import list_files, name_samples, write_results, write_run, write_samples
+from evalcore.shell.output.files.run_files import (
+    Document,
+    DocumentLines,
+    list_files,
+    name_samples,
+    write_lines,
+    write_results,
+    write_run,
+    write_samples,
+)
 from evalcore.shell.run.folder import earlier_run
 
 Plain = Mapping[str, object]
 
 
-def write_task(folder: Path, task: str, pieces: Iterable[Iterable[DocumentRows]]) -> str:
+def write_task(folder: Path, task: str, pieces: Iterable[Iterable[Document]]) -> str:
     """Write the samples of a task as they come; the hash that lm-eval gives it, of documents, prompts and targets."""
     digest = sha256()
 
-    def hashed(piece: Iterable[DocumentRows]) -> Iterator[DocumentRows]:
+    def hashed(piece: Iterable[Document]) -> Iterator[DocumentLines]:
         hashes, filters = list[str](), 0
         for document in piece:
-            if filters := len(document.rests):
-                row = document.rests[0]
-                hashes.append(f"{row['doc_hash']}{row['prompt_hash']}{row['target_hash']}")
-            yield document
+            lines = document if isinstance(document, DocumentLines) else write_lines(document)
+            filters = len(lines.ends)
+            hashes.append(lines.hashes)
+            yield lines
         for _ in range(filters):  # as often as there are lines
             digest.update("".join(hashes).encode())
 

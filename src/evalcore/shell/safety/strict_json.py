@@ -49,10 +49,27 @@ def encode_json(value: object, alike: bool = False) -> bytes:
         encoded = b""
     if not encoded:
         return _encode(value).encode("ascii")
-    spaced = msgspec.json.format(encoded, indent=0)
-    if spaced.isascii() and b"\x7f" not in spaced:
-        return spaced
-    return _BEYOND_ASCII.sub(lambda found: quote(found[0])[1:-1], spaced.decode()).encode("ascii")
+    return make_ascii(space_json(encoded))
+
+
+def space_json(encoded: bytes) -> bytes:
+    """Compact JSON with the blanks of ``json.dumps``.
+
+    >>> space_json(b'{"a":[1,2]}')
+    b'{"a": [1, 2]}'
+    """
+    return msgspec.json.format(encoded, indent=0)
+
+
+def make_ascii(encoded: bytes) -> bytes:
+    """JSON in UTF-8 with the escapes of ``json.dumps``.
+
+    >>> make_ascii('"é"'.encode())
+    b'"\\\\u00e9"'
+    """
+    if encoded.isascii() and b"\x7f" not in encoded:
+        return encoded
+    return _BEYOND_ASCII.sub(lambda found: quote(found[0])[1:-1], encoded.decode()).encode("ascii")
 
 
 def dump_page(value: object) -> str:

@@ -9,7 +9,6 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.core.lm_eval.sample_log import DocumentRows
 from evalcore.core.records.document import decode_doc
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import (
@@ -26,7 +25,7 @@ from evalcore.shell.config.values import RunPath
 from evalcore.shell.data.wire import encode_line
 from evalcore.shell.files.given import parse_path
 from evalcore.shell.logs.log import Logged, LogTask
-from evalcore.shell.output.files.run_files import name_samples
+from evalcore.shell.output.files.run_files import Document, name_samples
 from evalcore.shell.run.write import write_task
 from evalcore.shell.score.carryover import add_unclosed
 from evalcore.shell.score.stream import Piece
@@ -58,23 +57,24 @@ def write_pieces(folder: Path, task: str, pieces: Iterable[Piece], fields: froze
 
     ``fields`` of documents, which the model or a scorer wrote, are left out.
     """
-    from evalcore.shell.output.files.sample_lines import (  # only here: templates take time
-        find_targets,
-        list_documents,
-    )
+    from evalcore.shell.output.files.plain_lines import list_lines  # only here: templates take time
+    from evalcore.shell.output.files.sample_lines import find_targets, list_documents
     from evalcore.shell.prompts.ready_task import Built
 
     done: list[Scored] = []
 
-    def documents() -> Iterator[Iterator[DocumentRows]]:
+    def documents() -> Iterator[Iterator[Document]]:
         known = None
         for piece in pieces:
             requests = [_request(piece, row, at) for row in piece.logged for at in range(len(row.replies) or 1)]
             samples = (_without_fields(one, fields) for one in piece.samples) if fields else piece.samples
             built = Built(piece.scored.task, piece.answers.asked, requests, tuple(samples), {})
             known = find_targets(built) if known is None else known  # a reader learns them from the first document
-            rows = list_documents(piece.scored, built, piece.answers, known=known)
-            yield (add_unclosed(document, piece.kept) for document in rows) if piece.kept else rows
+            if piece.kept is None:
+                yield list_lines(piece.scored, built, piece.answers, known=known)
+            else:
+                rows = list_documents(piece.scored, built, piece.answers, known=known)
+                yield (add_unclosed(document, piece.kept) for document in rows)
             done.append(replace(piece.scored, provenance=()))
             gc.collect(0)  # json leaves cycles behind where it indents, as for the hashes of documents
 

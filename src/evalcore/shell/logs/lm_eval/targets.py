@@ -133,6 +133,8 @@ def reads_back(targets: Targets, text: str, choices: Sequence[str], gold: Gold, 
     >>> [reads_back(Targets("generate_until"), "['a', 'b']", (), ("a", "b"), lists=lists) for lists in (False, True)]
     [False, True]
     """
+    if targets.output_type == GENERATE_UNTIL and not choices and text[:1] != "[":
+        return gold == text  # most are plain texts
     ways = _ways(targets) if not lists or targets.output_type == MULTIPLE_CHOICE else (targets,)
     return all(resolve_gold(way, text, choices) == gold for way in ways)
 

@@ -2,6 +2,7 @@
 
 results        results.json as data
 sample_lines   rows of the sample logs
+plain_lines    their lines, most of them without a row for each
 environment    what run.json says of machine and versions
 run_files      the run folder, file by file
 tracker        lm-eval's own names for the same files

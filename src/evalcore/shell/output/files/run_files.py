@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
-from typing import IO
+from typing import IO, NamedTuple
 
 from evalcore.core.lm_eval.sample_log import DocumentRows
 from evalcore.shell.safety.replacement import replace_file, replace_with
@@ -16,6 +16,17 @@ from evalcore.shell.safety.secrets import redact
 from evalcore.shell.safety.strict_json import drop_nonfinite, dump_json, dump_page, encode_json, to_plain
 
 Plain = Mapping[str, object]
+
+
+class DocumentLines(NamedTuple):
+    """What the lines of a document begin with, how each goes on, and its hashes, one after another."""
+
+    begun: bytes
+    ends: Sequence[bytes]
+    hashes: str
+
+
+Document = DocumentRows | DocumentLines
 FILES = ("results.json", "config.yaml", "run.json", "answers.jsonl")
 
 
@@ -29,12 +40,12 @@ def write_run(folder: Path, facts: Plain, secrets: Iterable[str] = ()) -> Path:
     return replace_file(folder / "run.json", [dump_page(redact(facts, secrets))])
 
 
-def write_samples(folder: Path, task: str, pieces: Iterable[Iterable[DocumentRows]]) -> Path:
+def write_samples(folder: Path, task: str, pieces: Iterable[Iterable[Document]]) -> Path:
     """``samples_<task>.jsonl``: one line per filter and document of each piece (see ``sample_lines``)."""
     return replace_with(name_samples(folder, task), partial(_write_pieces, pieces))
 
 
-def _write_pieces(pieces: Iterable[Iterable[DocumentRows]], path: Path) -> None:
+def _write_pieces(pieces: Iterable[Iterable[Document]], path: Path) -> None:
     """Write documents as they come, filter by filter in each piece.
 
     Lines of all filters but the first wait for the end of their piece, without what they begin with: that is read back
@@ -46,9 +57,10 @@ def _write_pieces(pieces: Iterable[Iterable[DocumentRows]], path: Path) -> None:
             with ExitStack() as stack:
                 sizes, waiting = list[int](), list[IO[bytes]]()
                 for document in piece:
-                    begun, ends = _write_lines(document)
+                    begun, ends, _ = document if isinstance(document, DocumentLines) else write_lines(document)
                     sizes.append(len(begun))
-                    file.write(begun + ends[0])
+                    file.write(begun)
+                    file.write(ends[0])
                     while len(waiting) < len(ends) - 1:
                         waiting.append(stack.enter_context(SpooledTemporaryFile(MOST_HELD, dir=str(path.parent))))
                     for out, line in zip(waiting, ends[1:], strict=True):
@@ -112,16 +124,21 @@ def _to_yaml(value: object) -> object:
     return value if value is None or type(value) in (str, bool, int, float) else _to_yaml(to_plain(value))
 
 
-def _write_lines(document: DocumentRows) -> tuple[bytes, list[bytes]]:
-    """What the lines of a document begin with, and how each goes on."""
+def write_lines(document: DocumentRows) -> DocumentLines:
+    """Write the lines of a document from its rows."""
     head, rests, alike = document
+    hashes = "".join([str(rests[0].get(name, "")) for name in HASHES]) if rests else ""
     try:
         if not alike and not all(map(head.keys().isdisjoint, rests)):  # a metric is called like a key of all rows
             raise ValueError
         begun = encode_json(head, alike)[:-1]
-        return begun, [b", %b\n" % encode_json(rest, alike)[1:] if rest else b"}\n" for rest in rests]
+        ends = [b", %b\n" % encode_json(rest, alike)[1:] if rest else b"}\n" for rest in rests]
+        return DocumentLines(begun, ends, hashes)
     except (ValueError, TypeError):
-        return b"", [_write_line({**head, **rest}) for rest in rests]
+        return DocumentLines(b"", [_write_line({**head, **rest}) for rest in rests], hashes)
+
+
+HASHES = ("doc_hash", "prompt_hash", "target_hash")
 
 
 def _join_line(line: bytes, size: int, rest: bytes) -> bytes:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain
 from math import isnan
 
 from evalcore.core.answers.table import AnswerTable
-from evalcore.core.lm_eval.sample_log import DOC_ID, METRIC_ORDERS, DocumentRows, iterate_documents, thaw
+from evalcore.core.lm_eval.sample_log import DOC_ID, METRIC_ORDERS, DocumentRows, RowMaker, thaw, write_reply
 from evalcore.core.records.column import list_outcomes
 from evalcore.core.records.document import decode_doc, is_alike
 from evalcore.core.records.outcome import Failed, Outcome, Unscorable
 from evalcore.core.records.request import (
     GENERATE_UNTIL,
     LOGLIKELIHOOD_ROLLING,
-    Failure,
+    MULTIPLE_CHOICE,
     Generate,
     LogLikelihood,
     Request,
@@ -45,33 +45,57 @@ def list_documents(
     ``targets`` are lm-eval's ``doc_to_target`` where they are not what scoring took as gold. ``known`` is how a reader
     of the log will take targets (see ``find_targets``), where these documents are not all of it.
     """
-    if not built.samples:
-        return
-    arguments, prompts, plain = _list_arguments(built)
-    targets = {one.doc_id: thaw(one.gold) for one in built.samples} if targets is None else targets
-    touched, own = _list_extras(scored, built, _list_unclear(built, known, targets))
-    counted = _find_counted_texts(scored, targets)
-    order = METRIC_ORDERS.get(built.task.output_type, ()) if built.task.process_results is None else ()
-    write = None if _are_texts(scored, answers) else _write_reply
-    if write is not None and built.task.output_type == LOGLIKELIHOOD_ROLLING:
-        write = partial(_write_reply, rolling=True)
-    samples = sorted(built.samples, key=DOC_ID)
-    documents = iterate_documents(merge_scored([scored]), samples, answers, arguments, prompts, targets, lost=True)
-    for sample, (head, rests, alike) in zip(samples, documents, strict=True):
-        doc = sample.doc_id
+    if built.samples:
+        yield from map(SampleRows(scored, built, answers, targets, known).make_rows, sorted(built.samples, key=DOC_ID))
+
+
+class SampleRows:
+    """Makes the rows of one document after another (see ``list_documents``).
+
+    ``touched`` are the documents that may have more than lm-eval's rows have.
+    """
+
+    def __init__(
+        self,
+        scored: Scored,
+        built: Built,
+        answers: AnswerTable,
+        targets: Mapping[int, object] | None = None,
+        known: Targets | None = None,
+    ) -> None:
+        self.scored, self.built, self.answers = merge_scored([scored]), built, answers
+        self.targets = {one.doc_id: thaw(one.gold) for one in built.samples} if targets is None else targets
+        self.touched, self.own = _list_extras(scored, built, _list_unclear(built, known, self.targets))
+        self.counted = _find_counted_texts(scored, self.targets)
+        self.order = METRIC_ORDERS.get(built.task.output_type, ()) if built.task.process_results is None else ()
+        self.write = None if _are_texts(scored, answers) else write_reply
+        if self.write is not None and built.task.output_type == LOGLIKELIHOOD_ROLLING:
+            self.write = partial(write_reply, rolling=True)
+
+    @cached_property
+    def made(self) -> tuple[RowMaker, bool]:
+        """What lm-eval's rows are made by, and whether all that was asked is alike."""
+        arguments, prompts, alike = _list_arguments(self.built)
+        return RowMaker(self.scored, self.answers, arguments, prompts, self.targets, lost=True), alike
+
+    def make_rows(self, sample: Sample) -> DocumentRows:
+        """Make the rows of a document."""
+        doc, write, touched = sample.doc_id, self.write, sample.doc_id in self.touched
+        maker, asked_alike = self.made
+        head, rests, alike = maker.make_rows(sample)
         head["target"] = target = str(head["target"])
         if write is not None:
             head["resps"] = write(head["resps"])
         for rest in rests:
             if write is not None:
                 rest["filtered_resps"] = write(rest["filtered_resps"])
-            if order:
-                _sort_metrics(rest, order)
-            if doc in counted:
-                _write_references(rest, target, counted[doc])
-            if doc in touched and (extras := own(str(rest["filter"]), doc)):
+            if self.order:
+                _sort_metrics(rest, self.order)
+            if doc in self.counted:
+                _write_references(rest, target, self.counted[doc])
+            if touched and (extras := self.own(str(rest["filter"]), doc)):
                 rest["evalcore"] = extras
-        yield DocumentRows(head, rests, alike and plain and doc not in touched)
+        return DocumentRows(head, rests, alike and asked_alike and not touched)
 
 
 def _are_texts(scored: Scored, answers: AnswerTable) -> bool:
@@ -154,9 +178,13 @@ def _list_unclear(built: Built, given: Targets | None, targets: Mapping[int, obj
     """The golds and choices of documents whose rows would otherwise be read back differently."""
     known = find_targets(built) if given is None else given
     lists = given is None and all(isinstance(one.gold, tuple) for one in built.samples)  # what is not here may differ
-    asked: dict[int, list[Request]] = {}
-    for doc, request in zip(built.asked.docs.ints.tolist(), built.requests, strict=True):
-        asked.setdefault(doc, []).append(request)
+    asked: dict[int, Sequence[Request]] = {}
+    docs = built.asked.docs.ints.tolist()
+    if known.output_type == MULTIPLE_CHOICE:
+        for doc, request in zip(docs, built.requests, strict=True):
+            asked[doc] = (*asked.get(doc, ()), request)
+    else:  # of others only the documents count
+        asked = dict.fromkeys(docs, built.requests[:1])
     out: dict[int, Plain] = {}
     for sample in built.samples:
         requests, text = asked.get(sample.doc_id, ()), str(targets[sample.doc_id])
@@ -214,16 +242,3 @@ def _write_references(rest: Plain, target: object, names: Set[str]) -> None:
     filtered = rest["filtered_resps"]
     for name in names & rest.keys():
         rest[name] = [target, filtered[0] if isinstance(filtered, list) else filtered]
-
-
-def _write_reply(reply: object, rolling: bool = False) -> object:
-    """Every part of a reply as text; a failure is null, and a likelihood is without what lm-eval does not know of."""
-    if isinstance(reply, list):
-        if _is_likelihood(reply):
-            return str(reply[0]) if rolling else [str(reply[0]), str(reply[1])]
-        return [one if type(one) is str else _write_reply(one, rolling) for one in reply]
-    return None if isinstance(reply, Failure) else str(reply)
-
-
-def _is_likelihood(reply: list[object]) -> bool:
-    return len(reply) == 3 and isinstance(reply[0], float) and isinstance(reply[1], bool) and type(reply[2]) is int
