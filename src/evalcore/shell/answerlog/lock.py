@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from evalcore.core.records.errors import EvalError
+from evalcore.shell.safety.replacement import refuse_write
 
 SILENT_SECONDS = 600
 
@@ -123,12 +124,12 @@ def _create_lock(lock: Path, holder: Holder) -> bool:
     except FileExistsError:
         return False
     except OSError as wrong:
-        raise EvalError(f"{lock}: cannot create the lock file: {wrong.strerror}") from wrong
+        raise refuse_write(f"{lock}: cannot create the lock file: {wrong.strerror}", wrong) from wrong
     try:
         os.write(fd, msgspec.json.encode(holder))
     except OSError as wrong:
         lock.unlink(missing_ok=True)
-        raise EvalError(f"{lock}: cannot write the lock file: {wrong.strerror}") from wrong
+        raise refuse_write(f"{lock}: cannot write the lock file: {wrong.strerror}", wrong) from wrong
     finally:
         os.close(fd)
     return True

@@ -7,10 +7,13 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from math import isfinite
 
+from msgspec import to_builtins
+
 from evalcore.core.aggregate.signature import VERSION
 from evalcore.core.groups.config import group_to_dict
 from evalcore.core.groups.edit import list_groups
 from evalcore.core.groups.tree import Group
+from evalcore.core.ledger import Ledger, count_outcomes
 from evalcore.core.lm_eval.result_file import lm_eval_results
 from evalcore.core.lm_eval.sample_log import thaw
 from evalcore.core.records.frozen_dict import FrozenDict, FrozenRecord
@@ -36,6 +39,9 @@ VARYING = (
 )
 """lm-eval's keys whose values differ between two runs of the same thing: null in results.json, told in run.json."""
 
+UNFINISHED = "not_run"
+"""The key of results that were written while tasks were still to be scored: their names."""
+
 NAMING = ("peft", "delta", "pretrained", "model", "path", "engine")
 """The model arguments that name a model, the most telling first (lm_eval/loggers/evaluation_tracker.py)."""
 
@@ -45,7 +51,8 @@ LONGEST = 160
 
 class RunFacts(FrozenRecord, frozen=True, kw_only=True):
     """What results say about a run besides numbers, in lm-eval's words. ``seeds``: python, numpy, torch, few-shot;
-    ``failed``: the tasks that could not be built, and why.
+    ``failed``: the tasks that could not be built, and why; ``not_run``: those that are still to be scored,
+    with their documents; None if the run is finished.
     """
 
     model: str
@@ -68,6 +75,7 @@ class RunFacts(FrozenRecord, frozen=True, kw_only=True):
     policy: str = "evalcore"
     trusted: Mapping[str, str] = FrozenDict()
     failed: Mapping[str, str] = FrozenDict()
+    not_run: Mapping[str, int | None] | None = None
 
 
 def build_results(
@@ -103,10 +111,19 @@ def build_results(
         "groups": [redact(thaw(group_to_dict(group)), known) for group in _list_groups(report)],
         **_list_extras(extras, warnings, known),
         **({"failed_tasks": redact(dict(sorted(facts.failed.items())), known)} if facts.failed else {}),
+        **({} if facts.not_run is None else {UNFINISHED: sorted(facts.not_run)}),
+        "documents": _list_outcomes(report, facts.not_run or {}),
         "unscored": [_order_values(lost) for lost in find_losses(report)],
         "differs_between_runs": {"file": "run.json", "keys": list(VARYING)},
     }
     return out
+
+
+def _list_outcomes(report: Report, not_run: Mapping[str, int | None]) -> Plain:
+    """How many documents of each task ended how."""
+    counted = {task.name: count_outcomes(task) for task in report.tasks}
+    counted |= {name: Ledger(not_run=count) for name, count in not_run.items() if count is not None}
+    return {name: {"all": one.documents, **to_builtins(one)} for name, one in sorted(counted.items())}
 
 
 def find_model_name(facts: RunFacts) -> str:
