@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -13,7 +14,7 @@ from pyrsistent import PMap
 from evalcore.core.ledger import count_outcomes, sum_ledgers
 from evalcore.core.lm_eval.policy import POLICIES
 from evalcore.core.pipeline import MapChunks
-from evalcore.core.records.errors import require
+from evalcore.core.records.errors import EvalError, require
 from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.core.tables import Tables
 from evalcore.shell.config.plan import PATH_ARGS, Read, read_config
@@ -137,7 +138,8 @@ def _run_in(
             done = _score_here(work, ready, closing.finish, shown, map)
         report = closing.close_groups()
     except BaseException:
-        closing.so_far.flush()
+        with suppress(EvalError):  # what went wrong first is what there is to say
+            closing.so_far.flush()
         raise
     warnings = tuple(dict.fromkeys((*done.warnings, *done.endings)))
     facts = run_facts(work, ready, done.failed)

@@ -61,8 +61,9 @@ def settle_earlier(
     if not (changes or named) or _is_same(folder / "results.json", earlier.place / "results.json"):
         _drop_place(earlier.place)
         return ()
-    told = "; ".join((*named, *changes[:MOST], *([f"and {len(changes) - MOST} more"] if len(changes) > MOST else ())))
-    return (f"{folder} held results of something else, which are in {earlier.place} now; what changed: {told}",)
+    each = [*named, *changes[:MOST], *([f"{len(changes) - MOST} more"] if len(changes) > MOST else [])]
+    kept = f"{folder} held results of something else, which are in {earlier.place} now"
+    return kept, *(f"changed since {earlier.place.name}: {change}" for change in each)
 
 
 MOST = 5

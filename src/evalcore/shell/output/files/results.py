@@ -7,19 +7,16 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from math import isfinite
 
-from msgspec import to_builtins
-
 from evalcore.core.aggregate.signature import VERSION
 from evalcore.core.groups.config import group_to_dict
 from evalcore.core.groups.edit import list_groups
 from evalcore.core.groups.tree import Group
-from evalcore.core.ledger import Ledger, count_outcomes
 from evalcore.core.lm_eval.result_file import lm_eval_results
 from evalcore.core.lm_eval.sample_log import thaw
 from evalcore.core.records.frozen_dict import FrozenDict, FrozenRecord
 from evalcore.core.records.report import Report, TaskReport
 from evalcore.shell.files.address import show_dataset
-from evalcore.shell.output.terminal.losses import find_losses
+from evalcore.shell.output.terminal.losses import find_losses, list_ledgers
 from evalcore.shell.safety.safe_text import shorten
 from evalcore.shell.safety.secrets import redact
 from evalcore.shell.safety.strict_json import to_plain
@@ -112,18 +109,11 @@ def build_results(
         **_list_extras(extras, warnings, known),
         **({"failed_tasks": redact(dict(sorted(facts.failed.items())), known)} if facts.failed else {}),
         **({} if facts.not_run is None else {UNFINISHED: sorted(facts.not_run)}),
-        "documents": _list_outcomes(report, facts.not_run or {}),
+        "documents": list_ledgers(report, facts.not_run or {}),
         "unscored": [_order_values(lost) for lost in find_losses(report)],
         "differs_between_runs": {"file": "run.json", "keys": list(VARYING)},
     }
     return out
-
-
-def _list_outcomes(report: Report, not_run: Mapping[str, int | None]) -> Plain:
-    """How many documents of each task ended how."""
-    counted = {task.name: count_outcomes(task) for task in report.tasks}
-    counted |= {name: Ledger(not_run=count) for name, count in not_run.items() if count is not None}
-    return {name: {"all": one.documents, **to_builtins(one)} for name, one in sorted(counted.items())}
 
 
 def find_model_name(facts: RunFacts) -> str:
