@@ -24,7 +24,8 @@ class Exit(IntEnum):
 
 MEANINGS: dict[Exit, str] = {
     Exit.DONE: "done",
-    Exit.INCOMPLETE: "done, but documents lack a score (see `--allow_failures`), tasks were left out, or a gate failed",
+    Exit.INCOMPLETE: "done, but documents lack a score (see `--allow_failures`), tasks were left out, a gate failed, "
+    "a task file has errors, nothing was found, or `diff` found a difference",
     Exit.BAD_INPUT: "bad input: a flag, a config, a file, or a server that cannot be used",
     Exit.INTERNAL: "a mistake of evalcore's own, such as counts that do not add up; please report it",
     Exit.CANNOT_WRITE: "a file or the output could not be written: the disk is full, read-only or broken",

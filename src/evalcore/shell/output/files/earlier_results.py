@@ -11,6 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.json import decode
 
+from evalcore.core.records.errors import EvalError
 from evalcore.shell.data.wire import decode_line
 from evalcore.shell.output.files.results import UNFINISHED
 from evalcore.shell.output.files.run_files import name_samples
@@ -177,7 +178,7 @@ def _keep_file(source: Path, target: Path) -> None:
 
 
 def _drop_place(place: Path) -> None:
-    with suppress(OSError):
+    with suppress(OSError, EvalError):  # a store has no folders to remove
         for path in list(place.iterdir()):
             path.unlink(missing_ok=True)
         place.rmdir()
