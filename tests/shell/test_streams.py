@@ -104,7 +104,7 @@ def test_a_file_never_becomes_a_closed_stream(home: Path) -> None:
 def stop_run(
     home: Path, url: str, asked: list[object], how: signal.Signals, *, ignored: bool = False
 ) -> tuple[int, str]:
-    """A run that is stopped once the server holds two of its requests back."""
+    """A run that is stopped once the server holds the last of its four requests back."""
     given = command("run", "run.yaml", "--model", "local-completions", "--tasks", "sums", "--output_path", "stopped")
     child = subprocess.Popen(
         [*(["nohup"] if ignored else []), *given, "--model_args", f"model=m,base_url={url},num_concurrent=2"],
@@ -115,7 +115,9 @@ def stop_run(
         text=True,
     )
     log, deadline = home / "stopped/answers.jsonl", time.monotonic() + DEADLINE
-    while time.monotonic() < deadline and (len(asked) < 5 or log.read_text().count('"text"') < 3):
+    while child.poll() is None and time.monotonic() < deadline:
+        if len(asked) >= 4 and log.read_text().count('"text"') == 3:
+            break
         time.sleep(0.01)
     child.send_signal(how)
     if ignored:
@@ -142,7 +144,7 @@ def test_a_stopped_run_says_so_and_leaves_no_lock(
     with serve(script=lambda number, body: "hang" if number >= 3 else None) as server:
         returned, told = stop_run(tmp_path, server.url, server.bodies, how, ignored=ignored)
     assert (returned, "Traceback" in told) == (code, False)
-    assert f"{word} (3 of 4 answers are in the answer log)" in told
+    assert re.search(rf"{word} \([23] of 4 answers are in the answer log\)", told)  # the third may be on its way
     left = {path.name for path in (tmp_path / "stopped").iterdir()}
     assert left == {"answers.jsonl", "config.yaml", "run.json"}
 
@@ -172,10 +174,10 @@ def under_limit(home: Path, most: int, *arguments: object) -> subprocess.Complet
     ("most", "file"),
     [
         (40, ".run.lock"),
-        pytest.param(300, "config.yaml", marks=pytest.mark.slow),
+        pytest.param(120, "config.yaml", marks=pytest.mark.slow),
         pytest.param(1200, "answers.jsonl", marks=pytest.mark.slow),
         pytest.param(3500, "samples_sums.jsonl", marks=pytest.mark.slow),
-        (9000, "results.json"),
+        (7500, "results.json"),
     ],
 )
 def test_a_full_disk_is_no_bad_input(home: Path, most: int, file: str) -> None:
@@ -184,8 +186,10 @@ def test_a_full_disk_is_no_bad_input(home: Path, most: int, file: str) -> None:
     done = under_limit(home, most, "run", "run.yaml", "--output_path", folder)
     assert done.returncode == Exit.CANNOT_WRITE, done.stderr
     assert f"{folder}/{file}: " in done.stderr
-    assert "File too large" in done.stderr
-    assert not (home / folder / "results.json").exists()
+    assert re.search("File too large|No space left", done.stderr)
+    found = home / folder / "results.json"
+    assert not found.exists() or "not_run" in json.loads(found.read_text())["evalcore"]
+    assert not list((home / folder).glob("*.lock"))
     assert evalcore(home, "run", "run.yaml", "--output_path", folder).returncode == 0
     assert (home / folder / "results.json").read_bytes() == (home / "out/results.json").read_bytes()
 

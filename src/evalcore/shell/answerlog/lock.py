@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import time
@@ -126,7 +127,8 @@ def _create_lock(lock: Path, holder: Holder) -> bool:
     except OSError as wrong:
         raise refuse_write(f"{lock}: cannot create the lock file: {wrong.strerror}", wrong) from wrong
     try:
-        os.write(fd, msgspec.json.encode(holder))
+        if os.write(fd, data := msgspec.json.encode(holder)) < len(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     except OSError as wrong:
         lock.unlink(missing_ok=True)
         raise refuse_write(f"{lock}: cannot write the lock file: {wrong.strerror}", wrong) from wrong
