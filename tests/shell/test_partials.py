@@ -310,9 +310,9 @@ def test_commands(folder, tmp_path, capsys):
     assert "missing are bytes" in capsys.readouterr().err
     assert main(["score", str(folder), "-q", "--partial_only", "--partials", parts, "--unit", "3000"]) == 0
     capsys.readouterr()
-    assert main(["merge", parts, "-q", "--json"]) == 0
+    assert main(["merge", parts, "-q", "--json"]) == 1  # a task cannot be closed
     merged = capsys.readouterr().out
-    assert main(["score", str(folder), "-q", "--json"]) == 0
+    assert main(["score", str(folder), "-q", "--json"]) == 1
     assert capsys.readouterr().out == merged
     assert main(["score", str(folder), "-q", "--part", "1/2"]) == 2
     assert main(["score", str(folder), "-q", "--partial_only"]) == 2

@@ -280,7 +280,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(home: Path, how: signal.S
             time.sleep(0.01)
         child.send_signal(how)
         _, errors = child.communicate(timeout=600)
-        assert child.returncode == 130
+        assert child.returncode == 128 + how
         assert "answers are in the answer log" in errors
         assert "Traceback" not in errors
         assert len(answers(home)) == 4

@@ -10,6 +10,7 @@ repeats/    several replies to one score
 aggregate/  a column of scores to a value with its error and interval
 groups/     trees of tasks to averages
 tables      Tables: every table of behaviour in one frozen record
+ledger      every document under one outcome, and counts that add up
 tally       scores counted instead of kept, for more documents than memory holds
 pipeline    the five verbs in order: what the product runs
 lm_eval/    all that is lm-eval's: policy, errata, configs, file schemas

@@ -14,6 +14,14 @@ class EvalError(ValueError):
     __module__ = "evalcore"  # tracebacks show the name that users import
 
 
+class CannotWrite(EvalError):
+    """What was computed cannot be put on the disk."""
+
+
+class InternalError(EvalError):
+    """evalcore contradicts itself: a mistake of its own, not of what it was given."""
+
+
 class MissingExtra(EvalError, ImportError):
     """An optional package is not installed."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import time
@@ -13,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from evalcore.core.records.errors import EvalError
+from evalcore.shell.safety.replacement import refuse_write
 
 SILENT_SECONDS = 600
 
@@ -123,12 +125,13 @@ def _create_lock(lock: Path, holder: Holder) -> bool:
     except FileExistsError:
         return False
     except OSError as wrong:
-        raise EvalError(f"{lock}: cannot create the lock file: {wrong.strerror}") from wrong
+        raise refuse_write(f"{lock}: cannot create the lock file: {wrong.strerror}", wrong) from wrong
     try:
-        os.write(fd, msgspec.json.encode(holder))
+        if os.write(fd, data := msgspec.json.encode(holder)) < len(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     except OSError as wrong:
         lock.unlink(missing_ok=True)
-        raise EvalError(f"{lock}: cannot write the lock file: {wrong.strerror}") from wrong
+        raise refuse_write(f"{lock}: cannot write the lock file: {wrong.strerror}", wrong) from wrong
     finally:
         os.close(fd)
     return True

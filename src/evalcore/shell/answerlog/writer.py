@@ -8,11 +8,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from evalcore.core.records.errors import EvalError
+from evalcore.core.records.errors import CannotWrite, EvalError
 from evalcore.core.records.request import Reply
 from evalcore.shell.answerlog.fold import LogState, fold_lines
 from evalcore.shell.answerlog.line import HEADER, Line, ModelLine, encode_record, make_record, name_model
 from evalcore.shell.answerlog.lock import hold_lock, touch_lock
+from evalcore.shell.safety.replacement import refuse_write
 
 
 class LogWriter:
@@ -36,14 +37,14 @@ class LogWriter:
 
     def _write(self, records: Iterable[Line]) -> None:
         if self._failed:
-            raise EvalError(self._failed)
+            raise CannotWrite(self._failed)
         touch_lock(self.path)
         try:
             append_bytes(self._fd, b"".join(map(encode_record, records)))
         except OSError as wrong:
             # After a failed write or fsync the content of the disk is unknown: this writer stops for good.
             self._failed = f"{self.path}: cannot store the answer: {wrong.strerror}; all earlier answers are kept"
-            raise EvalError(self._failed) from wrong
+            raise CannotWrite(self._failed) from wrong
 
 
 @contextmanager
@@ -56,7 +57,7 @@ def open_log(path: str | Path, model: str = "") -> Iterator[LogWriter]:
             try:
                 state = _repair_log(fd, path)
             except OSError as wrong:
-                raise EvalError(f"{path}: cannot prepare the answer log: {wrong.strerror}") from wrong
+                raise refuse_write(f"{path}: cannot prepare the answer log: {wrong.strerror}", wrong) from wrong
             yield LogWriter(fd, path, state, model)
     finally:
         os.close(fd)
@@ -81,7 +82,7 @@ def _open_file(path: Path) -> int:
         path.parent.mkdir(parents=True, exist_ok=True)
         fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NONBLOCK", 0), 0o644)
     except OSError as wrong:
-        raise EvalError(f"{path}: cannot open the answer log for writing: {wrong.strerror}") from wrong
+        raise refuse_write(f"{path}: cannot open the answer log for writing: {wrong.strerror}", wrong) from wrong
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
         raise EvalError(f"{path}: the answer log must be a regular file")

@@ -22,6 +22,10 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import NamedTuple
 
+from evalcore.shell.safety.exit_codes import Exit, Stopped, find_exit
+from evalcore.shell.safety.signals import hear_signals
+from evalcore.shell.safety.streams import Streams
+
 __all__ = ["COMMANDS", "main"]
 
 
@@ -30,11 +34,14 @@ class Command(NamedTuple):
 
     summary: str
     kept: str = ""
+    again: str = ""
 
 
 COMMANDS = {
     "run": Command(
-        "ask a model, score its answers, write results and a table", "what was answered is in the answer log; "
+        "ask a model, score its answers, write results and a table",
+        kept="what was answered is in the answer log; ",
+        again="; the same command goes on from what was answered",
     ),
     "tasks": Command("list, search, show and check task files"),
     "score": Command("score recorded answers again, of any harness, by old or new rules"),
@@ -47,8 +54,6 @@ COMMANDS = {
     "models": Command("list the model backends and their arguments"),
 }
 """Each is the ``main`` of the file of its name."""
-
-DONE, SOME_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 USAGE = """usage: evalcore COMMAND ...   (or: python -m evalcore COMMAND ...)
 
@@ -70,22 +75,39 @@ def write_usage() -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; every error is one message and an exit code."""
-    given = list(sys.argv[1:] if argv is None else argv)
+    """Run a command; every error is one message and an exit code.
+
+    Without ``argv`` this is the program: its streams may be closed, broken or full, and signals stop it.
+    """
+    if argv is not None:
+        return run_typed(list(argv))
+    streams = Streams()
+    hear_signals()
+    try:
+        code = run_typed(sys.argv[1:])
+    except SystemExit as left:  # argparse, after --help or a flag that it does not know
+        code = left.code if isinstance(left.code, int) else Exit.DONE
+    except KeyboardInterrupt as stopped:  # once more, while the first was told
+        code = find_exit(stopped)
+    return streams.settle(code)
+
+
+def run_typed(given: list[str]) -> int:
+    """Run what was typed after the program's name."""
     if not given or given[0] in ("-h", "--help", "help"):
         sys.stdout.write(write_usage())
-        return DONE if given else BAD_INPUT
+        return Exit.DONE if given else Exit.BAD_INPUT
     if given[0] in ("--version", "-V"):
         from importlib.metadata import version
 
         sys.stdout.write(f"evalcore {version('evalcore')}\n")
-        return DONE
+        return Exit.DONE
     if given[0].startswith("-"):  # lm-eval's older form: flags without a command mean run
         given.insert(0, "run")
     if given[0] not in COMMANDS:
         from evalcore.core.records.errors import unknown
 
-        return fail(str(unknown("command", given[0], COMMANDS)), BAD_INPUT)
+        return fail(str(unknown("command", given[0], COMMANDS)), Exit.BAD_INPUT)
     return run_guarded(given[0], given[1:])
 
 
@@ -96,19 +118,17 @@ def run_guarded(name: str, argv: Sequence[str]) -> int:
     try:
         return int(import_module(f"{__name__}.{name}").main(argv))
     except EvalError as wrong:
-        return fail(str(wrong), BAD_INPUT)
+        return fail(str(wrong), find_exit(wrong))
     except KeyboardInterrupt as stopped:
-        return fail(str(stopped) or "interrupted; the same command goes on from what was answered", INTERRUPTED)
-    except BrokenPipeError:  # the reader of our output is gone
-        sys.stderr.close()
-        return DONE
+        again = COMMANDS[name].again if isinstance(stopped, Stopped) else ""  # others say themselves how to go on
+        return fail(f"{str(stopped) or 'interrupted'}{again}", find_exit(stopped))
     except OSError as wrong:
-        return fail(f"{wrong.strerror or wrong}: {wrong.filename}" if wrong.filename else str(wrong), BAD_INPUT)
+        return fail(f"{wrong.strerror or wrong}: {wrong.filename}" if wrong.filename else str(wrong), find_exit(wrong))
     except Exception as wrong:
         if os.environ.get("EVALCORE_TRACEBACK"):
             raise
         hint = f"{COMMANDS[name].kept}EVALCORE_TRACEBACK=1 shows where this is from"
-        return fail(f"unexpected {type(wrong).__name__}: {wrong} ({hint})", BAD_INPUT)
+        return fail(f"unexpected {type(wrong).__name__}: {wrong} ({hint})", find_exit(wrong))
 
 
 def fail(message: str, code: int) -> int:

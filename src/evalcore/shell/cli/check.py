@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from time import perf_counter
 
 from evalcore.shell.cli.inputs import add_choice, add_columns, add_forms, add_reading, add_resampling, new_parser
+from evalcore.shell.safety.exit_codes import Exit
 
 EXAMPLES = """examples:
   evalcore check runs/new --min acc=0.62                 every acc of the run
@@ -75,4 +76,4 @@ def main(argv: Sequence[str]) -> int:
 
         write_junit(parse_output(junit), checked, seconds=perf_counter() - started)
     print_form(RENDERERS, form, checked)
-    return 0 if checked.passed else 1
+    return Exit.DONE if checked.passed else Exit.INCOMPLETE

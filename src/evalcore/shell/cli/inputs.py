@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import NoReturn
 
+from evalcore.shell.safety.exit_codes import SHORT
+
 
 class Parser(argparse.ArgumentParser):
     """A parser whose errors say nothing secret of what was typed."""
@@ -18,7 +20,12 @@ class Parser(argparse.ArgumentParser):
 def new_parser(command: str, what: str, examples: str, usage: str | None = None) -> argparse.ArgumentParser:
     """A parser whose help says what a command does and shows examples."""
     kept = argparse.RawDescriptionHelpFormatter  # lines of examples as they are
-    return Parser(f"evalcore {command}", usage=usage, description=what, epilog=examples, formatter_class=kept)
+    epilog = f"{examples}{OTHER_EXITS}"
+    return Parser(f"evalcore {command}", usage=usage, description=what, epilog=epilog, formatter_class=kept)
+
+
+OTHER_EXITS = f"other exit codes: {', '.join(f'{one.value} {SHORT[one]}' for one in SHORT)}\n"
+"""At the end of every command's help; what 0, 1 and 2 mean, a command says itself."""
 
 
 def add_choice(parser: argparse.ArgumentParser, what: str = "") -> None:

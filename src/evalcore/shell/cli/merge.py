@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from evalcore.shell.cli.flags import read_flags, spell_keys
 from evalcore.shell.cli.inputs import add_engine, add_forms, new_parser
 from evalcore.shell.config.keys import KEYS
+from evalcore.shell.safety.exit_codes import Exit
 
 EXAMPLES = """examples:
   evalcore score samples_gsm8k.jsonl --partial_only --partials parts --part 1/2       on one machine
@@ -18,7 +19,7 @@ The rules by which partials were scored are in them; flags say how their scores 
 exit codes: 0 done, 1 some documents have no score, 2 bad input, such as a missing or a contradictory partial
 """
 
-CLOSING = ("confidence", "ci", "stderr", "on_unscorable", "bootstrap_iters", "trust")
+CLOSING = ("confidence", "ci", "stderr", "on_unscorable", "bootstrap_iters", "trust", "allow_failures")
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -55,4 +56,4 @@ def main(argv: Sequence[str]) -> int:
     with progress(quiet) as shown:
         result = merge(partials, shown=shown, **keys)
     show(result.shown(), form)
-    return 0 if result.complete else 1
+    return Exit.DONE if result.complete else Exit.INCOMPLETE

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import signal
 from collections.abc import Sequence
 from typing import Any
 
 from evalcore.core.records.errors import require
 from evalcore.shell.cli.flags import add_flags, read_flags, refuse_rest, spell_keys
 from evalcore.shell.cli.inputs import add_forms, new_parser
+from evalcore.shell.safety.exit_codes import Exit
 
 EXAMPLES = """examples:
   evalcore run config.yaml
@@ -18,7 +18,7 @@ EXAMPLES = """examples:
       --tasks gsm8k --data '{"gsm8k": "my_questions.jsonl"}' --output_path runs/gsm8k
 
 A run that was stopped goes on where it was: type the same command again.
-exit codes: 0 done, 1 some documents failed (or tasks, with --keep_going), 2 bad input, 130 interrupted
+exit codes: 0 done, 1 documents failed (more than --allow_failures) or tasks (with --keep_going), 2 bad input
 """
 
 
@@ -41,11 +41,6 @@ def build_parser() -> argparse.ArgumentParser:
     return out
 
 
-def interrupt(number: int, frame: object) -> None:
-    """Stop here. A handler of our own: asyncio replaces Python's by one that only cancels, which may go unheard."""
-    raise KeyboardInterrupt
-
-
 def main(argv: Sequence[str]) -> int:
     """Run, print, and say by the exit code how it went."""
     given, rest = build_parser().parse_known_args(spell_keys(argv))
@@ -57,13 +52,10 @@ def main(argv: Sequence[str]) -> int:
     from evalcore.shell.output.terminal.show import RENDERERS, show
     from evalcore.shell.run.run import run
 
-    for number in (signal.SIGINT, signal.SIGTERM):  # the second is a batch system's way to say Ctrl-C
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, interrupt)
     with progress(given.quiet) as shown:
         config = given.config or given.config_flag
         result = run(config, overwrite=given.overwrite, parquet=given.parquet, shown=shown, **flags)
     form = RENDERERS[given.form].quiet or given.form if given.quiet else given.form
     # Where warnings go to stderr at the end as well, those that were told at the beginning are not told again.
     show(result.shown(early=RENDERERS[form].aside is None), form)
-    return 0 if result.complete else 1
+    return Exit.DONE if result.complete else Exit.INCOMPLETE

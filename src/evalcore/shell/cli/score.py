@@ -10,6 +10,7 @@ from typing import Any
 from evalcore.shell.cli.flags import read_flags, spell_keys
 from evalcore.shell.cli.inputs import COLUMNS, add_declarations, add_engine, add_forms, new_parser
 from evalcore.shell.config.keys import KEYS
+from evalcore.shell.safety.exit_codes import Exit
 
 EXAMPLES = """examples:
   evalcore score runs/mine                                   by its own rules: the same numbers again
@@ -20,12 +21,12 @@ EXAMPLES = """examples:
 
 Which rules: --task if it is given, else those of the results beside a log, else the usual ones of its kind of answers;
 --filter, --metric and --reducer go over them. No code of a log is ever run; that of a task file only with --trust.
-exit codes: 0 done, 1 some documents have no score or could not be read, 2 bad input
+exit codes: 0 done, 1 documents have no score or could not be read (more than --allow_failures), 2 bad input
 """
 
 SHARED = (
     *("cluster", "policy", "confidence", "ci", "stderr"),
-    *("on_unscorable", "bootstrap_iters", "limit", "include_path", "trust"),
+    *("on_unscorable", "bootstrap_iters", "limit", "include_path", "trust", "allow_failures"),
 )
 
 
@@ -117,7 +118,7 @@ def main(argv: Sequence[str]) -> int:
         result = score(logs, shown=shown, **keys)
     show(result.shown(), form)
     sys.stderr.write("".join(f"{visible(one)}\n" for one in tell_problems(result.problems)))
-    return 0 if result.complete else 1
+    return Exit.DONE if result.complete else Exit.INCOMPLETE
 
 
 def _keep_partials(logs: Sequence[str], keys: dict[str, Any], part: str | None, quiet: bool) -> int:

@@ -11,6 +11,7 @@ import msgspec
 
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.cli.inputs import new_parser
+from evalcore.shell.safety.exit_codes import Exit
 from evalcore.shell.safety.safe_text import visible
 from evalcore.shell.tasks.library.cache import open_library
 from evalcore.shell.tasks.library.index import TaskIndex
@@ -65,7 +66,7 @@ def print_entries(index: TaskIndex, words: Sequence[str], given: argparse.Namesp
         )
         sys.stdout.write(visible(f"{row['name']:{min(width, 60)}}  {row['kind']:7}  {where}") + "\n")
     sys.stderr.write(f"{len(rows):,} names\n")
-    return 0 if rows or not words else 1
+    return Exit.DONE if rows or not words else Exit.INCOMPLETE
 
 
 def print_names(index: TaskIndex, names: Sequence[str], given: argparse.Namespace) -> int:
@@ -98,7 +99,7 @@ def print_problems(index: TaskIndex, names: Sequence[str], given: argparse.Names
         ordered = sorted(problems, key=lambda problem: problem.level)  # errors first
         sys.stdout.write("".join(visible(f"{problem.level}: {problem}") + "\n" for problem in ordered))
         sys.stderr.write(f"errors: {errors}, warnings: {len(problems) - errors}\n" if problems else "no problems\n")
-    return int(errors > 0)
+    return Exit.INCOMPLETE if errors else Exit.DONE
 
 
 ACTIONS: Mapping[str, Callable[[TaskIndex, Sequence[str], argparse.Namespace], int]] = {

@@ -48,6 +48,7 @@ KEYS: dict[str, Key] = {
     "stderr": Key("text", "errors of clusters and of documents that weigh unequally: cr2 (default), cr1 (as if equal)"),
     "cluster": Key("text", "field or template whose equal values belong together (in a file also {task: field})"),
     "on_unscorable": Key("text", "documents without a score: exclude (default), zero or fail"),
+    "allow_failures": Key("text", "documents that may lack a score at exit code 0: a number (3) or a share (0.5%)"),
     "keep_going": Key("flag", "leave out a task that cannot be built and run the others (exit code 1)"),
     "engine": Key("text", "who scores recorded answers, task by task: serial (default), processes or ray"),
     "workers": Key("int", "how many processes of an engine (all cores)"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,7 +15,7 @@ from evalcore.core.records.frozen_dict import FrozenDict, FrozenRecord
 from evalcore.core.records.outcome import Rule
 from evalcore.shell.config.keys import KEYS
 from evalcore.shell.config.locations import anchor_paths, is_path, locate_key, locate_message
-from evalcore.shell.config.values import parse_pairs
+from evalcore.shell.config.values import parse_allowance, parse_pairs, split_tasks
 from evalcore.shell.files.given import parse_path
 from evalcore.shell.safety.secrets import HIDDEN
 
@@ -70,6 +70,7 @@ class Plan(FrozenRecord, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     stderr: str = "cr2"
     cluster: str | Mapping[str, str] | None = None
     on_unscorable: Rule = "exclude"
+    allow_failures: str = "0"
     keep_going: bool = False
     engine: str = HERE
     workers: int | None = None
@@ -175,9 +176,9 @@ def _unify_value(key: str, value: object, where: str) -> object:
         case (("model_args" | "gen_kwargs" | "metadata"), str()):
             return parse_pairs(value, key)
         case "tasks", (str() | dict()):
-            return _split_tasks([value])
+            return split_tasks([value])
         case "tasks", list():
-            return _split_tasks(value)
+            return split_tasks(value)
         case "trust", (str() | dict()):
             return [value]
         case "include_path", str():
@@ -186,19 +187,11 @@ def _unify_value(key: str, value: object, where: str) -> object:
             return value in ("true", "True")
         case "samples", str():
             return _read_samples(value, where)
+        case "allow_failures", _:
+            return parse_allowance(value, where)
         case "seed", _:
             return _spread_seeds(value, where)
     return value
-
-
-def _split_tasks(given: Sequence[object]) -> list[object]:
-    """Split texts of several names, which lm-eval accepts too."""
-    return [
-        part.strip() if isinstance(part, str) else part
-        for one in given
-        for part in (one.split(",") if isinstance(one, str) else [one])
-        if part != ""
-    ]
 
 
 def _read_samples(given: str, where: str) -> object:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from pathlib import Path
 
 import msgspec
@@ -106,3 +107,44 @@ def list_names(given: Names) -> tuple[str, ...]:
     (('acc,none',), ('acc', 'f1'))
     """
     return (given,) if isinstance(given, str) else tuple(given)
+
+
+def parse_allowance(given: object, where: str) -> str:
+    """How many documents may lack a score before a run counts as failed: a number of them, or a share in percent.
+
+    >>> parse_allowance(3, ""), parse_allowance("0.5 %", "")
+    ('3', '0.5%')
+    >>> parse_allowance("half", "the command line")
+    Traceback (most recent call last):
+    evalcore.EvalError: expected allow_failures as a number of documents (3) or a share (0.5%), got 'half' - at ...
+    """
+    text = "".join(str(given).split())
+    whole = not text.endswith("%")
+    if not (re.fullmatch(r"\d{1,18}", text) if whole else re.fullmatch(r"(\d{1,2}(\.\d{1,12})?|100)%", text)):
+        told = "expected allow_failures as a number of documents (3) or a share (0.5%)"
+        raise EvalError(f"{told}, got {given!r} - at {where}")
+    return text
+
+
+def is_allowed(lost: int, documents: int, allowance: str) -> bool:
+    """Whether an allowance covers so many documents without a score.
+
+    >>> is_allowed(3, 300, "3"), is_allowed(3, 300, "1%"), is_allowed(4, 300, "1%"), is_allowed(0, 0, "0")
+    (True, True, False, True)
+    """
+    share = allowance.removesuffix("%")
+    return lost <= int(share) if share == allowance else Fraction(lost) * 100 <= Fraction(share) * documents
+
+
+def split_tasks(given: Sequence[object]) -> list[object]:
+    """Split texts of several names, which lm-eval accepts too.
+
+    >>> split_tasks(["a, b", "c"])
+    ['a', 'b', 'c']
+    """
+    return [
+        part.strip() if isinstance(part, str) else part
+        for one in given
+        for part in (one.split(",") if isinstance(one, str) else [one])
+        if part != ""
+    ]

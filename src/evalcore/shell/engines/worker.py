@@ -10,10 +10,11 @@ import sys
 from collections.abc import Callable
 from typing import IO, Any
 
-from evalcore.core.records.errors import EvalError
+from evalcore.core.records.errors import CannotWrite, EvalError, InternalError
+from evalcore.shell.safety.exit_codes import Exit, find_exit
 
 HEAD = struct.Struct("<BQ")
-DONE, WRONG, UNEXPECTED = 0, 1, 2
+DONE, WRONG, UNEXPECTED, UNWRITTEN = 0, 1, 2, 3
 
 
 def write_frame(pipe: IO[bytes], kind: int, data: bytes) -> None:
@@ -44,7 +45,8 @@ def do_work(work: Callable[[Any], bytes], given: object) -> tuple[int, bytes]:
     try:
         return DONE, work(given)
     except EvalError as wrong:
-        return WRONG, str(wrong).encode("utf-8", "replace")
+        unwritten = find_exit(wrong) is Exit.CANNOT_WRITE
+        return UNWRITTEN if unwritten else WRONG, str(wrong).encode("utf-8", "replace")
     except Exception as wrong:
         return UNEXPECTED, f"{type(wrong).__name__}: {wrong}".encode("utf-8", "replace")
 
@@ -59,12 +61,15 @@ def expect_done(kind: int, data: bytes, where: str) -> bytes:
     if kind == DONE:
         return data
     text = data.decode("utf-8", "replace")
-    raise EvalError(text if kind == WRONG else f"unexpected {text} (in {where})")
+    if kind == UNEXPECTED:
+        raise InternalError(f"unexpected {text} (in {where})")
+    raise (CannotWrite if kind == UNWRITTEN else EvalError)(text)
 
 
 def main() -> None:
     """Serve until the pipe is closed. What the work prints goes to stderr, for stdout is the pipe."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who asked stops us
+    for name in {"SIGINT", "SIGHUP"} & set(dir(signal)):  # which a whole group hears; the one who asked stops us
+        signal.signal(getattr(signal, name), signal.SIG_IGN)
     pipe_in, pipe_out = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     try:

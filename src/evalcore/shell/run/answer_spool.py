@@ -11,6 +11,7 @@ from evalcore.core.records.errors import EvalError
 from evalcore.shell.files.remote_path import RemotePath
 from evalcore.shell.output.terminal.progress import Progress
 from evalcore.shell.run.folder import find_spool, hold_folder
+from evalcore.shell.safety.replacement import refuse_write
 
 PIECE = 1 << 20
 
@@ -50,7 +51,7 @@ def _fetch(path: RemotePath, copy: Path) -> str:
         with path.open("rb") as source, fetched.open("wb") as target:
             shutil.copyfileobj(source, target, PIECE)
     except OSError as wrong:
-        raise EvalError(f"cannot fetch {path} to {fetched}: {wrong.strerror}") from wrong
+        raise refuse_write(f"cannot fetch {path} to {fetched}: {wrong.strerror}", wrong) from wrong
     if not copy.exists() or _begins(fetched, copy):
         fetched.replace(copy)
     elif not _begins(copy, fetched):

@@ -143,8 +143,10 @@ def _ask_rest(
                 replies |= {item.key: heard.reply for item, heard in group}
                 finishes |= {item.key: heard.finish for item, heard in group if heard.finish}
                 shown.advance(len(group), failed=sum(isinstance(heard.reply, Failure) for _, heard in group))
-    except KeyboardInterrupt:
-        raise Interrupted(f"interrupted{_kept(model, replies, agenda)}; the same command goes on from there") from None
+    except KeyboardInterrupt as stopped:
+        word = str(stopped) or "interrupted"
+        kept = _kept(model, replies, agenda)
+        raise Interrupted(f"{word}{kept}; the same command goes on from there") from stopped
     except EvalError as wrong:
         raise EvalError(f"{wrong}{_kept(model, replies, agenda)}") from wrong
     return AnswerSheet(FrozenDict(replies), FrozenDict(finishes), len(rest))

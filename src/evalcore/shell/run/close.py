@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from evalcore.core.aggregate.inference import Inference
 from evalcore.core.aggregate.numbers import SHARE
 from evalcore.core.groups.tree import Tree
+from evalcore.core.ledger import check_report, check_task
 from evalcore.core.pipeline import build_report, report_task
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Estimate, Resampling
@@ -36,13 +37,25 @@ def inference_of(plan: Plan, tables: Tables = EVALCORE) -> Inference:
 
 
 def close_task(
-    scored: Scored, plan: Plan, tables: Tables, *, n_original: int | None = None, shares: Iterable[str] = ()
+    scored: Scored,
+    plan: Plan,
+    tables: Tables,
+    *,
+    n_original: int | None = None,
+    documents: int | None = None,
+    shares: Iterable[str] = (),
 ) -> TaskReport:
     """Close a task. One that cannot be closed says why, and costs the others nothing but under a stricter rule.
 
+    ``documents`` is how many there are to score, if that is known; every number accounts for each of them.
     ``shares`` are metrics whose recorded scores are 0 or 1.
     """
-    inference, scored = inference_of(plan, tables), mark_shares(scored, shares)
+    closed = _close_task(mark_shares(scored, shares), inference_of(plan, tables), tables, n_original)
+    check_task(closed, documents)
+    return closed
+
+
+def _close_task(scored: Scored, inference: Inference, tables: Tables, n_original: int | None) -> TaskReport:
     try:
         return report_task(scored, inference=inference, tables=tables, n_original=n_original)
     except EvalError as wrong:
@@ -64,7 +77,9 @@ def close_task(
 
 def close_groups(tasks: Iterable[TaskReport], trees: Iterable[Tree[object]], plan: Plan, tables: Tables) -> Report:
     """Close the groups above tasks that are closed: the report of all."""
-    return build_report(tasks, trees, inference=inference_of(plan, tables), tables=tables)
+    report = build_report(tasks, trees, inference=inference_of(plan, tables), tables=tables)
+    check_report(report)
+    return report
 
 
 def mark_shares(scored: Scored, shares: Iterable[str]) -> Scored:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from evalcore.core.groups.edit import list_groups
 from evalcore.core.groups.tree import Tree, leaves
 from evalcore.core.records.errors import EvalError
+from evalcore.shell.output.terminal.notes import group_warnings
+from evalcore.shell.output.terminal.progress import Progress
 
 
 class Unbuildable(EvalError):
@@ -88,3 +91,12 @@ def tell_failures(failed: Mapping[str, str]) -> tuple[str, ...]:
     ('t was left out, as it cannot be built: expected a file - at t',)
     """
     return tuple(f"{task} was left out, as it cannot be built: {reason}" for task, reason in failed.items())
+
+
+def tell_early(
+    prompts: Iterable[str], failed: Mapping[str, str], warnings: Sequence[str], tasks: Iterable[str], shown: Progress
+) -> None:
+    """Tell what there is to say of tasks once they are built."""
+    sys.stderr.write("".join(prompts))
+    for text in (*tell_failures(failed), *group_warnings(warnings, set(tasks))):
+        shown.warn(text)

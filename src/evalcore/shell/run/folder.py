@@ -21,6 +21,7 @@ from evalcore.shell.config.plan import HERE, PATH_ARGS, Plan
 from evalcore.shell.files.address import show_addresses, show_dataset
 from evalcore.shell.files.given import find_cache, name_fully, parse_output, parse_path
 from evalcore.shell.files.remote_path import RemotePath
+from evalcore.shell.safety.replacement import refuse_write
 
 
 def run_folder(plan: Plan) -> Path:
@@ -33,12 +34,12 @@ def run_folder(plan: Plan) -> Path:
 
 
 def forget_engine(plan: Plan) -> Plan:
-    """Forget who does the work, on which nothing depends.
+    """Forget who does the work, and how many failures are accepted: no result depends on that.
 
     >>> forget_engine(Plan(model="replay", tasks=(), engine="ray", workers=4)) == Plan(model="replay", tasks=())
     True
     """
-    return replace(plan, engine=HERE, workers=None, address=None)
+    return replace(plan, engine=HERE, workers=None, address=None, allow_failures="0")
 
 
 def log_path(plan: Plan, folder: Path) -> Path:
@@ -57,7 +58,8 @@ def hold_folder(folder: Path) -> Iterator[None]:
         path.parent.mkdir(parents=True, exist_ok=True)
         fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as wrong:
-        raise EvalError(f"cannot use the folder {folder}: {wrong.strerror}; name another with output_path") from wrong
+        told = f"cannot use the folder {folder}: {wrong.strerror}; name another with output_path"
+        raise refuse_write(told, wrong) from wrong
     try:
         with ExitStack() as held:
             try:
@@ -83,7 +85,7 @@ def find_spool(path: Path) -> Path:
 def claim_folder(
     folder: Path, plan: Plan, home: Path | None, identity: str, *, overwrite: bool = False
 ) -> tuple[str, ...]:
-    """Write the plan into its folder, unless the folder is another run's; say what an earlier plan had otherwise.
+    """Write the plan into its folder, unless the folder is another run's; the keys that an earlier plan had otherwise.
 
     A folder is for one model and one set of tasks. Anything else may change, and costs no answer that still fits.
     """
@@ -103,8 +105,23 @@ def claim_folder(
         )
     write_config(folder, mine)
     write_run(folder, {**earlier, "model_identity": identity})
-    told = [key for key in changed if key != "model_args"]
-    return (f"{folder} held results with other {', '.join(told)}; they were replaced",) if told else ()
+    return tuple(key for key in changed if key not in SEEN_LATER)
+
+
+SEEN_LATER = frozenset(
+    {
+        "model_args",
+        "include_path",
+        "data",
+        "trust",
+        "use_cache",
+        "log_samples",
+        "output_path",
+        "keep_going",
+        "write_out",
+    }
+)
+"""Keys that may change without changing results; where they do, the results differ in what they say of tasks."""
 
 
 def earlier_run(folder: Path) -> dict[str, object]:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 from pyrsistent import PMap
 
+from evalcore.core.ledger import count_outcomes, sum_ledgers
 from evalcore.core.lm_eval.policy import POLICIES
 from evalcore.core.pipeline import MapChunks
-from evalcore.core.records.errors import require
+from evalcore.core.records.errors import EvalError, require
 from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.core.tables import Tables
 from evalcore.shell.config.plan import PATH_ARGS, Read, read_config
-from evalcore.shell.config.values import RunPath
+from evalcore.shell.config.values import RunPath, is_allowed
 from evalcore.shell.data.readers import DATA_READERS, Readers
 from evalcore.shell.engines.engines import find_engine
 from evalcore.shell.engines.interface import SERIAL
@@ -25,27 +26,18 @@ from evalcore.shell.files.address import show_address, show_addresses
 from evalcore.shell.files.given import parse_path
 from evalcore.shell.models import MODELS
 from evalcore.shell.models.model import Backend, Model
-from evalcore.shell.output.files.results import RunFacts, build_results, title_run
-from evalcore.shell.output.terminal.losses import find_losses
+from evalcore.shell.output.files.earlier_results import hold_earlier, settle_earlier
+from evalcore.shell.output.files.results import RunFacts, title_run
 from evalcore.shell.output.terminal.progress import UNSEEN, Progress
 from evalcore.shell.prompts.ready_task import Built, first_prompt
 from evalcore.shell.run.ask import ask_agenda, list_questions, tell_endings
-from evalcore.shell.run.close import close_groups, close_task
 from evalcore.shell.run.collector import without_collector
-from evalcore.shell.run.failures import offer_others, refuse_exit
+from evalcore.shell.run.failures import offer_others, refuse_exit, tell_early
 from evalcore.shell.run.folder import claim_folder, hold_folder, log_path, run_folder
 from evalcore.shell.run.prepare import Selected, build_tasks, open_model, select_tasks
 from evalcore.shell.run.run_result import RunResult
-from evalcore.shell.run.task_unit import (
-    ScoredRun,
-    ScoredTask,
-    TaskWork,
-    keeps_samples,
-    score_built,
-    spread_tasks,
-    tell_early,
-)
-from evalcore.shell.run.write import write_folder
+from evalcore.shell.run.task_unit import ScoredRun, TaskWork, score_built, spread_tasks
+from evalcore.shell.run.write import Closing, Finish, write_folder
 
 
 def run(
@@ -77,12 +69,15 @@ def run(
     work = TaskWork(plan, home, folder, tables or POLICIES[plan.policy], models, data_readers)
     with refuse_exit():
         ready = _make_ready(work, shown)
-        with hold_folder(folder):
-            replaced = claim_folder(folder, plan, home, ready.model.identity, overwrite=overwrite)
+        with hold_folder(folder), hold_earlier(folder, overwrite=overwrite) as earlier:
+            changed = claim_folder(folder, plan, home, ready.model.identity, overwrite=overwrite)
             # A model that is asked may take hours, in which cycles pile up.
             with without_collector() if ready.model.recorded else nullcontext():
-                result = _run_in(work, ready, shown, map, parquet)
-    return replace(result, warnings=(*read.warnings, *result.warnings, *replaced))
+                result, inputs = _run_in(work, ready, shown, map, parquet)
+            told = settle_earlier(folder, earlier, result.results, inputs, changed)
+    if overwrite and changed:
+        told = (f"{folder} held results with other {', '.join(changed)}; they were replaced",)
+    return replace(result, warnings=(*read.warnings, *result.warnings, *told))
 
 
 def _read(
@@ -132,50 +127,65 @@ def _make_ready(work: TaskWork, shown: Progress) -> ReadyRun:
     return ready
 
 
-def _run_in(work: TaskWork, ready: ReadyRun, shown: Progress, map: MapChunks, parquet: bool) -> RunResult:
-    """Ask, score, close and write, in a folder that no other run uses."""
-    start, plan, tables, folder = time.time(), work.plan, work.tables, work.folder
-    selected, model = ready.selected, ready.model
-    done = spread_tasks(work, selected, model, shown) if ready.spread else _score_here(work, ready, shown, map)
-    closed = [close_task(one.scored, plan, tables, n_original=one.n_original) for one in done.tasks]
-    report = close_groups(closed, selected.trees, plan, tables)
+def _run_in(
+    work: TaskWork, ready: ReadyRun, shown: Progress, map: MapChunks, parquet: bool
+) -> tuple[RunResult, Mapping[str, str]]:
+    """Ask, score, close and write, in a folder that no other run uses; also what tells its documents from others."""
+    start, plan, folder = time.time(), work.plan, work.folder
+    closing = _begin_closing(work, ready)
+    try:
+        if ready.spread:
+            done = spread_tasks(work, ready.selected, ready.model, closing.finish, shown)
+        else:
+            done = _score_here(work, ready, closing.finish, shown, map)
+        report = closing.close_groups()
+    except BaseException:
+        with suppress(EvalError):  # what went wrong first is what there is to say
+            closing.so_far.flush()
+        raise
     warnings = tuple(dict.fromkeys((*done.warnings, *done.endings)))
     facts = run_facts(work, ready, done.failed)
-    hashes = {one.scored.task.name: one.write() for one in done.tasks if keeps_samples(plan)}
-    configs = {one.scored.task.name: one.config for one in done.tasks}
-    results = build_results(report, facts, configs=configs, hashes=hashes, warnings=warnings)
-    source = {"model_identity": model.identity}
+    results, inputs = closing.build_results(report, facts, warnings), closing.inputs
     counts = {"questions": done.questions, "asked_now": done.asked_now, "log_problems": list(done.log_problems)}
     counts |= {"failed_tasks": dict(done.failed)} if done.failed else {}
-    files = write_folder(folder, results, hashes, source=source, start=start, parquet=parquet, **counts)
-    unclosed = any(estimate.counts.failed for task in report.tasks for _, estimate in task.estimates)
-    return RunResult(
+    source = {"model_identity": ready.model.identity, "inputs": inputs}
+    files = write_folder(folder, results, closing.sampled, source=source, start=start, parquet=parquet, **counts)
+    ledger = sum_ledgers(count_outcomes(task) for task in report.tasks)
+    result = RunResult(
         report=report,
         results=results,
         title=title_run(facts),
         confidence=plan.confidence,
         folder=folder,
         files=files,
-        complete=not (find_losses(report) or unclosed or done.failed),
+        ledger=ledger,
+        complete=not done.failed and is_allowed(ledger.lost, ledger.documents, plan.allow_failures),
         warnings=(*warnings, *done.log_problems),
         early_warnings=done.warnings,
         failed=done.failed,
     )
+    return result, inputs
 
 
-def _score_here(work: TaskWork, ready: ReadyRun, shown: Progress, map: MapChunks) -> ScoredRun:
+def _begin_closing(work: TaskWork, ready: ReadyRun) -> Closing:
+    sizes = {built.task.name: len(built.samples) for built in ready.tasks}
+    left = {name: sizes.get(name) for name in ready.selected.configs if name not in ready.failed}
+    return Closing(
+        work.folder, work.plan, work.tables, ready.selected.trees, run_facts(work, ready, ready.failed), left
+    )
+
+
+def _score_here(work: TaskWork, ready: ReadyRun, finish: Finish, shown: Progress, map: MapChunks) -> ScoredRun:
     """Ask what all tasks ask, each question once, and score the replies."""
     plan, folder = work.plan, work.folder
     agenda = list_questions("" if ready.model.recorded else ready.model.identity, ready.tasks)
     sheet = ask_agenda(ready.model, agenda, log_path(plan, folder), shown)
     shown.stage("scoring", sum(len(built.samples) for built in ready.tasks))
-    tasks = list[ScoredTask]()
     for built in ready.tasks:
-        tasks.append(score_built(built, folder, plan, work.tables, agenda.keys[built.task.name], sheet, map))
+        finish(score_built(built, folder, plan, work.tables, agenda.keys[built.task.name], sheet, map))
         shown.advance(len(built.samples))
     endings = tell_endings(agenda, sheet)
-    counts = len(agenda.items), sheet.asked_now, sheet.warnings
-    return ScoredRun(tuple(tasks), ready.failed, ready.warnings, endings, *counts)
+    return ScoredRun(ready.failed, ready.warnings, endings, len(agenda.items), sheet.asked_now, sheet.warnings)
 
 
 def run_facts(work: TaskWork, ready: ReadyRun, failed: Mapping[str, str]) -> RunFacts:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from evalcore.core.ledger import Ledger
 from evalcore.core.records.frozen_dict import FrozenDict, FrozenRecord, thaw_dict
 from evalcore.core.records.report import Report
 from evalcore.shell.logs.log import Problem
@@ -18,8 +19,9 @@ class RunResult(FrozenRecord, frozen=True, kw_only=True):
     """A finished run, or logs that were scored again.
 
     ``report`` has the numbers as records, ``results`` what ``results.json`` holds, ``folder`` and ``files`` where that
-    was written. ``complete`` is false if a document has no score, a task could not be built (``failed``, by name with
-    the reason) or a record could not be read (``problems``). ``warnings`` are all of them, ``early_warnings`` those
+    was written, ``ledger`` what became of the documents. ``complete`` is false if more of them lack a score than
+    ``allow_failures`` allows (a record that could not be read, listed in ``problems``, counts as one), or if a task
+    could not be built (``failed``, by name with the reason). ``warnings`` are all of them, ``early_warnings`` those
     that were told before anything was asked; ``bounds`` says between what numbers lie, whatever the documents without
     a score would have got.
 
@@ -33,6 +35,7 @@ class RunResult(FrozenRecord, frozen=True, kw_only=True):
     confidence: float = 0.95
     folder: Path | None = None
     files: tuple[str, ...] = ()
+    ledger: Ledger = Ledger()
     complete: bool = True
     warnings: tuple[str, ...] = ()
     early_warnings: tuple[str, ...] = ()
@@ -58,6 +61,7 @@ class RunResult(FrozenRecord, frozen=True, kw_only=True):
             title=self.title,
             folder="" if self.folder is None else str(self.folder),
             files=self.files,
+            ledger=self.ledger,
         )
         rows = tuple(replace(row, shots=None) if row.name in self.unknown_shots else row for row in shown.rows)
         return replace(shown, rows=rows, losses=(*tell_failures(self.failed), *self.bounds, *shown.losses))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache, partial
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,31 +27,20 @@ from evalcore.shell.engines.engines import find_engine
 from evalcore.shell.engines.interface import Means
 from evalcore.shell.models.model import Backend, Model
 from evalcore.shell.output.files.plain_lines import list_lines
-from evalcore.shell.output.terminal.notes import group_warnings
 from evalcore.shell.output.terminal.progress import UNSEEN, Progress
 from evalcore.shell.prompts.build import settle_task
 from evalcore.shell.prompts.overrides import fill_config
 from evalcore.shell.prompts.ready_task import Built, first_prompt
 from evalcore.shell.run.ask import AnswerSheet, ask_agenda, list_questions, replies_of, tell_endings
 from evalcore.shell.run.collector import without_collector
-from evalcore.shell.run.failures import note_failure, offer_others, refuse_exit, refuse_failures, tell_failures
+from evalcore.shell.run.failures import note_failure, offer_others, refuse_exit, refuse_failures, tell_early
 from evalcore.shell.run.prepare import Selected, asking_of, build_one, open_model, select_tasks
-from evalcore.shell.run.write import write_task
-
-
-class ScoredTask(Struct, frozen=True):
-    """A task after asking. ``write`` writes its samples, if a worker has not, and gives the hash that lm-eval does."""
-
-    scored: Scored
-    config: Mapping[str, object]
-    n_original: int | None
-    write: Callable[[], str]
+from evalcore.shell.run.write import Finish, ScoredTask, keeps_samples, write_task
 
 
 class ScoredRun(Struct, frozen=True):
-    """The tasks of a run after asking: those that could not be built, what was told at first, and how replies ended."""
+    """A run whose tasks are scored: those that could not be built, what was told at first, and how replies ended."""
 
-    tasks: tuple[ScoredTask, ...]
     failed: FrozenDict[str, str]
     warnings: tuple[str, ...]
     endings: tuple[str, ...]
@@ -67,31 +56,23 @@ class ScoredRun(Struct, frozen=True):
 def score_built(
     built: Built, folder: Path, plan: Plan, tables: Tables, keys: Sequence[str], sheet: AnswerSheet, map: MapChunks
 ) -> ScoredTask:
-    """Score a task whose questions were asked."""
-    answers = built.asked.answered(replies_of(keys, sheet.replies), built.requests)
-    scored = score_task(built.task, built.samples, answers, tables=tables, keep_replies=keeps_samples(plan), map=map)
-    return ScoredTask(scored, built.config, built.n_original, partial(_write, folder, built, answers, scored))
+    """Score a task whose questions were asked, and write its samples."""
+    answers, kept = built.asked.answered(replies_of(keys, sheet.replies), built.requests), keeps_samples(plan)
+    scored = score_task(built.task, built.samples, answers, tables=tables, keep_replies=kept, map=map)
+    digest = _write(folder, built, answers, scored) if kept else _digest_inputs(built, keys)
+    slim = replace(scored, provenance=())
+    return ScoredTask(slim, built.config, built.n_original, len(built.samples), digest)
 
 
-def keeps_samples(plan: Plan) -> bool:
-    """Answers that are not measured are worth nothing unless they are written down."""
-    return plan.log_samples or plan.predict_only
+def _digest_inputs(built: Built, keys: Sequence[str]) -> str:
+    golds = repr([one.gold for one in built.samples])
+    return sha256("".join([*keys, golds]).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-@without_collector()
 def _write(folder: Path, built: Built, answers: AnswerTable, scored: Scored) -> str:
     keys = (sample.doc_id for sample in built.samples)
     targets = dict(zip(keys, map(thaw_value, built.targets), strict=True)) if built.targets else None
     return write_task(folder, built.task.name, [list_lines(scored, built, answers, targets)])
-
-
-def tell_early(
-    prompts: Iterable[str], failed: Mapping[str, str], warnings: Sequence[str], tasks: Iterable[str], shown: Progress
-) -> None:
-    """Tell what there is to say of tasks once they are built."""
-    sys.stderr.write("".join(prompts))
-    for text in (*tell_failures(failed), *group_warnings(warnings, set(tasks))):
-        shown.warn(text)
 
 
 # --- what a worker does -----------------------------------------------------------------------------------------------
@@ -114,6 +95,7 @@ class TaskScores(Struct, frozen=True, kw_only=True):
     failure: str = ""
     scored: Scored | None = None
     n_original: int | None = None
+    documents: int = 0
     digest: str = ""
     prompt: str = ""
     model_warnings: tuple[str, ...] = ()
@@ -165,9 +147,10 @@ def _score_unit(work: TaskWork, unit: TaskUnit) -> TaskScores:
     scored = score_built(built, work.folder, plan, work.tables, agenda.keys[name], sheet, map)
     return TaskScores(
         name=name,
-        scored=replace(scored.scored, provenance=()),
+        scored=scored.scored,
         n_original=built.n_original,
-        digest=scored.write() if keeps_samples(plan) else "",
+        documents=scored.documents,
+        digest=scored.digest,
         prompt=first_prompt(built) if plan.write_out else "",
         model_warnings=model.warnings,
         warnings=built.warnings,
@@ -191,7 +174,7 @@ def join_scores(results: Sequence[bytes]) -> bytes:
 # --- all tasks --------------------------------------------------------------------------------------------------------
 
 
-def spread_tasks(work: TaskWork, selected: Selected, model: Model, shown: Progress) -> ScoredRun:
+def spread_tasks(work: TaskWork, selected: Selected, model: Model, finish: Finish, shown: Progress) -> ScoredRun:
     """Spread tasks over the workers of the plan's engine, which read recorded answers and write samples."""
     failed = dict(selected.failed)
     with offer_others():
@@ -202,9 +185,10 @@ def spread_tasks(work: TaskWork, selected: Selected, model: Model, shown: Progre
     heard = found[0].model_warnings
     warnings = (*selected.warnings, *heard, *(warning for one in found for warning in one.warnings))
     tell_early((one.prompt for one in found), failed, warnings, (one.name for one in found), shown)
+    for one in found:
+        finish(_adopt(one, work, selected, model))
     asked = len(np.unique(np.concatenate([one.questions.data for one in found])))
     return ScoredRun(
-        tuple(_adopt(one, work, selected, model) for one in found),
         FrozenDict(failed),
         warnings,
         tuple(ending for one in found for ending in one.endings),
@@ -237,4 +221,4 @@ def _adopt(one: TaskScores, work: TaskWork, selected: Selected, model: Model) ->
     settings, task = settle_task(thaw_dict(selected.configs[one.name]), asking)
     task = task if task.metrics else replace(task, metrics=specs_of(task, work.tables))
     scored = adopt_scores(one.scored or Scored(task), task)
-    return ScoredTask(scored, freeze_dict(fill_config(settings)), one.n_original, lambda: one.digest)
+    return ScoredTask(scored, freeze_dict(fill_config(settings)), one.n_original, one.documents, one.digest)

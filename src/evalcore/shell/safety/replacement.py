@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from evalcore.core.records.errors import EvalError
+from evalcore.core.records.errors import CannotWrite, EvalError
 from evalcore.shell.files.remote_path import RemotePath
 
 
@@ -46,10 +47,21 @@ def replace_with(path: Path, write: Callable[[Path], object], *, shared: bool = 
             _sync(path.parent)
     except OSError as wrong:
         why = wrong.strerror or str(wrong)
-        raise EvalError(
-            f"cannot write {path}: {why}; make room, or name another place (answers already logged are kept)"
-        ) from wrong
+        told = f"cannot write {path}: {why}; make room, or name another place (answers already logged are kept)"
+        raise refuse_write(told, wrong) from wrong
     return path
+
+
+BAD_PLACE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP})
+
+
+def refuse_write(told: str, wrong: OSError) -> EvalError:
+    """An error of the disk or, where the path itself is wrong, of whoever named it.
+
+    >>> type(refuse_write("full", OSError(errno.ENOSPC, ""))).__name__
+    'CannotWrite'
+    """
+    return EvalError(told) if wrong.errno in BAD_PLACE else CannotWrite(told)
 
 
 def _put_in_store(path: RemotePath, write: Callable[[Path], object]) -> Path:
@@ -62,7 +74,8 @@ def _put_in_store(path: RemotePath, write: Callable[[Path], object]) -> Path:
             write(draft)
             path.put(draft)
     except OSError as wrong:
-        raise EvalError(f"cannot write {path}: {wrong.strerror or wrong}; make room, or name another place") from wrong
+        told = f"cannot write {path}: {wrong.strerror or wrong}; make room, or name another place"
+        raise refuse_write(told, wrong) from wrong
     return path
 
 

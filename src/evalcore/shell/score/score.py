@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
+from evalcore.core.ledger import count_outcomes, sum_ledgers
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.report import TaskReport
-from evalcore.shell.config.values import Names, RunPath, list_names
+from evalcore.shell.config.values import Names, RunPath, is_allowed, list_names
 from evalcore.shell.files.given import parse_path
 from evalcore.shell.logs.declarations import refuse_undeclared
 from evalcore.shell.logs.log import Problem
 from evalcore.shell.logs.tables.column_map import ColumnKeys
 from evalcore.shell.output.files.results import build_results, title_run
-from evalcore.shell.output.terminal.losses import find_losses
 from evalcore.shell.output.terminal.progress import UNSEEN, Progress
 from evalcore.shell.run.close import close_groups
 from evalcore.shell.run.run_result import RunResult
@@ -88,6 +88,8 @@ def close_run(
         find_unknown_shots(report),
     )
     results = {**results, "n-shot": _forget_shots(results.get("n-shot"), shots)}
+    ledger = sum_ledgers(count_outcomes(task) for task in report.tasks)
+    lost, documents = ledger.lost + len(problems), ledger.documents + len(problems)
     files: tuple[str, ...] = ()
     if asked.folder is not None:
         files = write_folder(asked.folder, results, hashes, source=source, start=start, parquet=asked.parquet)
@@ -98,7 +100,8 @@ def close_run(
         confidence=asked.plan.confidence,
         folder=asked.folder,
         files=files,
-        complete=not (problems or find_losses(report)),
+        ledger=ledger,
+        complete=is_allowed(lost, documents, asked.plan.allow_failures),
         warnings=warnings,
         problems=problems,
         bounds=tell_bounds(report),

@@ -16,7 +16,7 @@ from evalcore.core.lm_eval.sample_log import thaw
 from evalcore.core.records.frozen_dict import FrozenDict, FrozenRecord
 from evalcore.core.records.report import Report, TaskReport
 from evalcore.shell.files.address import show_dataset
-from evalcore.shell.output.terminal.losses import find_losses
+from evalcore.shell.output.terminal.losses import find_losses, list_ledgers
 from evalcore.shell.safety.safe_text import shorten
 from evalcore.shell.safety.secrets import redact
 from evalcore.shell.safety.strict_json import to_plain
@@ -36,6 +36,9 @@ VARYING = (
 )
 """lm-eval's keys whose values differ between two runs of the same thing: null in results.json, told in run.json."""
 
+UNFINISHED = "not_run"
+"""The key of results that were written while tasks were still to be scored: their names."""
+
 NAMING = ("peft", "delta", "pretrained", "model", "path", "engine")
 """The model arguments that name a model, the most telling first (lm_eval/loggers/evaluation_tracker.py)."""
 
@@ -45,7 +48,8 @@ LONGEST = 160
 
 class RunFacts(FrozenRecord, frozen=True, kw_only=True):
     """What results say about a run besides numbers, in lm-eval's words. ``seeds``: python, numpy, torch, few-shot;
-    ``failed``: the tasks that could not be built, and why.
+    ``failed``: the tasks that could not be built, and why; ``not_run``: those that are still to be scored,
+    with their documents; None if the run is finished.
     """
 
     model: str
@@ -68,6 +72,7 @@ class RunFacts(FrozenRecord, frozen=True, kw_only=True):
     policy: str = "evalcore"
     trusted: Mapping[str, str] = FrozenDict()
     failed: Mapping[str, str] = FrozenDict()
+    not_run: Mapping[str, int | None] | None = None
 
 
 def build_results(
@@ -103,6 +108,8 @@ def build_results(
         "groups": [redact(thaw(group_to_dict(group)), known) for group in _list_groups(report)],
         **_list_extras(extras, warnings, known),
         **({"failed_tasks": redact(dict(sorted(facts.failed.items())), known)} if facts.failed else {}),
+        **({} if facts.not_run is None else {UNFINISHED: sorted(facts.not_run)}),
+        "documents": list_ledgers(report, facts.not_run or {}),
         "unscored": [_order_values(lost) for lost in find_losses(report)],
         "differs_between_runs": {"file": "run.json", "keys": list(VARYING)},
     }

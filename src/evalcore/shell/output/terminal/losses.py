@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
+from evalcore.core.ledger import Ledger, count_outcomes
 from evalcore.core.records.column import Column
 from evalcore.core.records.outcome import FAILED, UNSCORABLE
 from evalcore.core.records.report import Report, TaskReport
@@ -52,6 +53,26 @@ def _list_reasons(column: Column, code: int) -> Iterable[tuple[int, str, int]]:
     times = [1] * len(keys) if column.times is None else column.times.ints[here].tolist()
     told = (PLACE.sub("", reasons.get(key, "")) or "no reason given" for key in keys)
     return zip(keys, told, times, strict=True)
+
+
+def list_ledgers(report: Report, not_run: Mapping[str, int | None]) -> dict[str, dict[str, int]]:
+    """What became of the documents of each task; of tasks that were not scored, as far as their number is known."""
+    found = {task.name: count_outcomes(task) for task in report.tasks}
+    found |= {name: Ledger(not_run=count) for name, count in not_run.items() if count is not None}
+    return {name: {"all": one.documents, **to_builtins(one)} for name, one in sorted(found.items())}
+
+
+def tell_ledger(ledger: Ledger) -> str:
+    """What became of all documents, in a line.
+
+    >>> tell_ledger(Ledger(scored=1310, unscorable=4, failed=5))
+    '1,319 documents: 1,310 scored, 4 unscorable, 5 failed, 0 not run'
+    """
+    apart = f", {ledger.not_emitted:,} without a metric of their own" if ledger.not_emitted else ""
+    return (
+        f"{ledger.documents:,} document{'s' * (ledger.documents != 1)}: {ledger.scored:,} scored, "
+        f"{ledger.unscorable:,} unscorable, {ledger.failed:,} failed, {ledger.not_run:,} not run{apart}"
+    )
 
 
 def tell_losses(losses: Iterable[Lost], *, most: int = 3) -> tuple[str, ...]:

@@ -8,9 +8,10 @@ from typing import TextIO
 from msgspec import Struct, field
 from pyrsistent import PMap, pmap
 
+from evalcore.core.ledger import Ledger
 from evalcore.core.records.report import Report
 from evalcore.shell.output.terminal.flat import render_csv, render_markdown
-from evalcore.shell.output.terminal.losses import find_losses, tell_losses
+from evalcore.shell.output.terminal.losses import find_losses, tell_ledger, tell_losses
 from evalcore.shell.output.terminal.notes import collect_notes
 from evalcore.shell.output.terminal.number_rows import NumberRow, list_rows
 from evalcore.shell.output.terminal.screen import PIPE, Renderer, Screen, plain_form, print_form, render_form
@@ -29,6 +30,7 @@ class Shown(Struct, frozen=True, kw_only=True):
     title: str = ""
     folder: str = ""
     files: tuple[str, ...] = ()
+    ledger: Ledger = Ledger()
 
 
 def prepare_shown(
@@ -40,6 +42,7 @@ def prepare_shown(
     title: str = "",
     folder: str = "",
     files: Iterable[str] = (),
+    ledger: Ledger = Ledger(),  # noqa: B008 (it is frozen)
 ) -> Shown:
     """A report, its results and the warnings of its run, ready for any renderer."""
     return Shown(
@@ -51,6 +54,7 @@ def prepare_shown(
         title=title,
         folder=folder,
         files=tuple(files),
+        ledger=ledger,
     )
 
 
@@ -66,7 +70,8 @@ def _render_table(shown: Shown, screen: Screen) -> str:
         title=shown.title,
         screen=screen,
     )
-    return text + where if shown.folder else text
+    counted = f"\n{tell_ledger(shown.ledger)}\n" if shown.ledger.documents else ""
+    return text + counted + where if shown.folder else text + counted
 
 
 def _list_losses(shown: Shown) -> tuple[str, ...]:

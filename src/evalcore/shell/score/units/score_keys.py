@@ -82,8 +82,9 @@ class NumberKeys(TableKeys, total=False):
 
 
 class OutputKeys(TypedDict, total=False):
-    """Where to write, and a host's own readers and tables."""
+    """Where to write, what counts as a failure, and a host's own readers and tables."""
 
+    allow_failures: int | str | None
     output_path: RunPath | None
     log_samples: bool
     parquet: bool
@@ -116,7 +117,8 @@ def plan_scoring(keys: ScoreKeys | MergeKeys) -> ScorePlan:
         require("pyarrow.parquet", "parquet")
     tasks = list_names(keys.get("task", ()))
     shared = {key: keys[key] for key in PlanKeys.__annotations__ if key in keys}  # type: ignore[literal-required]
-    given, tables = {"model": NO_MODEL, "tasks": tasks or ["-"], **shared}, keys.get("tables")
+    given = {"model": NO_MODEL, "tasks": tasks or ["-"], **shared, "allow_failures": keys.get("allow_failures")}
+    tables = keys.get("tables")
     plan = make_plan(given, "the command line", "", tables).plan
     folder, groups, given_filters = keys.get("output_path"), keys.get("groups"), keys.get("filters")
     filters = read_file(parse_path(given_filters)) if isinstance(given_filters, str | Path) else given_filters
