@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyrsistent import PMap, pmap
 
 from evalcore.core.records.errors import unknown
-from evalcore.shell.engines.cluster import RAY
+from evalcore.shell.engines.broker import RAY
 from evalcore.shell.engines.interface import SERIAL, Engine
 from evalcore.shell.engines.processes import PROCESSES, count_cores
 

@@ -16,13 +16,14 @@ MapUnits = Callable[[Work, Sequence[object]], Iterable[bytes]]
 
 
 class Means(Struct, frozen=True, kw_only=True):
-    """What an engine may use: how many workers (None: all cores), the address of its cluster, and about how many
-    bytes each unit of work has (None: as logs are cut by default).
+    """What an engine may use: how many workers (None: all cores), the address of its cluster, about how many bytes
+    each unit of work has (None: as logs are cut by default), and whether this process may do units, too.
     """
 
     workers: int | None = None
     address: str | None = None
     unit: int | None = None
+    here: bool = False
 
 
 class SpreadWork(Protocol):

@@ -11,9 +11,10 @@ from collections.abc import Callable
 from typing import IO, Any
 
 from evalcore.core.records.errors import EvalError
+from evalcore.shell.engines.interface import WorkerLost
 
 HEAD = struct.Struct("<BQ")
-DONE, WRONG, UNEXPECTED = 0, 1, 2
+DONE, WRONG, UNEXPECTED, LOST = 0, 1, 2, 3
 
 
 def write_frame(pipe: IO[bytes], kind: int, data: bytes) -> None:
@@ -43,6 +44,8 @@ def do_work(work: Callable[[Any], bytes], given: object) -> tuple[int, bytes]:
     """
     try:
         return DONE, work(given)
+    except WorkerLost as wrong:
+        return LOST, str(wrong).encode("utf-8", "replace")
     except EvalError as wrong:
         return WRONG, str(wrong).encode("utf-8", "replace")
     except Exception as wrong:
@@ -59,14 +62,22 @@ def expect_done(kind: int, data: bytes, where: str) -> bytes:
     if kind == DONE:
         return data
     text = data.decode("utf-8", "replace")
+    if kind == LOST:
+        raise WorkerLost(text)
     raise EvalError(text if kind == WRONG else f"unexpected {text} (in {where})")
 
 
-def main() -> None:
-    """Serve until the pipe is closed. What the work prints goes to stderr, for stdout is the pipe."""
+def open_pipes() -> tuple[IO[bytes], IO[bytes]]:
+    """The pipes from and to the one who asks. What is printed goes to stderr, for stdout is the pipe."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who asked stops us
-    pipe_in, pipe_out = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    pipe_out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
+    return sys.stdin.buffer, pipe_out
+
+
+def main() -> None:
+    """Serve until the pipe is closed."""
+    pipe_in, pipe_out = open_pipes()
     try:
         work = pickle.loads(read_frame(pipe_in)[1])
         while True:
