@@ -19,9 +19,9 @@ from small_tasks import write_tasks
 
 import evalcore
 from evalcore.core.records.frozen_dict import thaw_dict
-from evalcore.shell.engines.broker import RAY
 from evalcore.shell.engines.cluster import RETRIES
 from evalcore.shell.engines.cluster_tree import FAN, MOST
+from evalcore.shell.engines.engines import RAY
 from evalcore.shell.engines.interface import Means, WorkerLost
 from evalcore.shell.score.units import gather
 from evalcore.shell.score.units.unit_score import UnitWork, share

@@ -19,7 +19,7 @@ from evalcore.core.records.errors import EvalError
 from evalcore.shell.engines.cluster import Joined, import_ray, join_cluster
 from evalcore.shell.engines.cluster_tasks import WORKER, Ref, Tasks
 from evalcore.shell.engines.cluster_tree import MOST, spread_in_cluster
-from evalcore.shell.engines.interface import Engine, Means, Merge, Work, WorkerLost
+from evalcore.shell.engines.interface import Means, Merge, Work, WorkerLost
 from evalcore.shell.engines.processes import start_process
 from evalcore.shell.engines.unit_queue import UnitQueue
 from evalcore.shell.engines.worker import DONE, do_work, expect_done, open_pipes, read_frame, write_frame
@@ -152,8 +152,6 @@ def _serve(tasks: Tasks, joined: Joined, pipe_in: IO[bytes], pipe_out: IO[bytes]
     finally:
         tasks.cancel(running)
 
-
-RAY = Engine(title="a Ray cluster", spread=spread_over_cluster)
 
 if __name__ == "__main__":
     main()

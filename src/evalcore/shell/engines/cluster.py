@@ -10,8 +10,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 from evalcore.core.records.errors import EvalError, require
-from evalcore.shell.engines.interface import Means
-from evalcore.shell.engines.processes import count_cores
+from evalcore.shell.engines.interface import Means, count_cores
 
 RETRIES = 2
 """How often a task is done again whose worker or node was lost."""

@@ -15,7 +15,7 @@ from threading import Lock, Thread
 from typing import IO, cast
 
 from evalcore.core.records.errors import EvalError
-from evalcore.shell.engines.interface import Engine, Means, Merge, Work, WorkerLost
+from evalcore.shell.engines.interface import Means, Merge, Work, WorkerLost, count_cores
 from evalcore.shell.engines.unit_queue import UnitQueue
 from evalcore.shell.engines.worker import DONE, expect_done, read_frame, write_frame
 
@@ -41,11 +41,6 @@ def spread_over_processes(work: Work, units: Sequence[object], merge: Merge, mea
         yield from queue.results(work if means.here else None)
     finally:
         pool.stop()
-
-
-def count_cores() -> int:
-    """Count the cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class _Pool:
@@ -131,6 +126,3 @@ def _end(worker: subprocess.Popen[bytes]) -> int:
             if pipe is not None:
                 pipe.close()
     return worker.wait()
-
-
-PROCESSES = Engine(title="processes of this machine", spread=spread_over_processes)
