@@ -24,7 +24,7 @@ from evalcore.shell.score.recipes import Recipe, looks_wide
 from evalcore.shell.score.verdicts import count_lost_epochs, list_beyond_share, list_verdicts, refuse_several
 
 DOC_ID, REPLIES = attrgetter("doc_id"), attrgetter("replies")
-PIECE, PIECE_BYTES = 4096, 1 << 24
+PIECE, PIECE_BYTES = 2048, 1 << 24
 """Documents scored at a time, and about how many bytes of them: memory does not grow with the log."""
 
 UNHEARD: Sequence[Sequence[object]] = ((Failure("no answer was recorded"),),)
