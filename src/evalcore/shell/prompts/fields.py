@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import thaw_value
+from evalcore.shell.prompts.templates.on_demand import compile_template, compile_value
 
 if TYPE_CHECKING:
     from evalcore.shell.prompts.templates.compile import Doc
@@ -23,7 +24,7 @@ def read_text(given: object, columns: Collection[str], *, choices: bool, key: st
     ('Q: ?', 1)
     """
     if isinstance(given, str) and given not in columns:
-        render = _compile_template(given)
+        render = compile_template(given)
         return _explain_errors(key, partial(_read_index, render) if choices else render)
     return _explain_errors(key, _read_plain(key, given, int))
 
@@ -41,8 +42,8 @@ def read_target(
     '[1, 2]'
     """
     if isinstance(given, str) and given not in columns:
-        value = _compile_value(given)
-        read = partial(_read_target, _compile_template(given), value, choices)
+        value = compile_value(given)
+        read = partial(_read_target, compile_template(given), value, choices)
         return _explain_errors(key, partial(_keep_text, value, read) if texts and value is not None else read)
     return _explain_errors(key, _read_plain(key, given, int | tuple | list))
 
@@ -55,7 +56,7 @@ def hold_plain_text(given: object, columns: Collection[str], docs: Iterable[Doc]
     >>> hold_plain_text("{{a}}", ["a"], [{"a": "[1, 2]"}, {"a": "x"}]), hold_plain_text("{{a}}", ["a"], [{"a": "[1]"}])
     (True, False)
     """
-    value = _compile_value(given) if isinstance(given, str) and given not in columns else None
+    value = compile_value(given) if isinstance(given, str) and given not in columns else None
     if value is None:
         return False
     for doc in docs:
@@ -77,7 +78,7 @@ def read_choices(given: object, columns: Collection[str], *, key: str = "doc_to_
     if isinstance(given, Mapping):
         return partial(_get_constant, list(given.values()))
     if isinstance(given, str) and given not in columns:
-        return _explain_errors(key, partial(_read_choices, _compile_template(given), _compile_value(given)))
+        return _explain_errors(key, partial(_read_choices, compile_template(given), compile_value(given)))
     return _explain_errors(key, _read_plain(key, given, tuple | list))
 
 
@@ -91,7 +92,7 @@ def read_field(given: str | None, columns: Collection[str] | None, *, key: str) 
         return partial(_get_constant, None)
     if columns is not None and given in columns:
         return _explain_errors(key, _read_plain(key, given, ()))
-    render = _compile_template(given)
+    render = compile_template(given)
     return _explain_errors(key, render if columns is not None else partial(_get_field, given, render))
 
 
@@ -103,7 +104,7 @@ def is_null(given: object, target: object, doc: Doc) -> bool:
     """
     if target is None or (isinstance(target, list | tuple) and list(target) == [None]):
         return True
-    value = _compile_value(given) if target == "None" and isinstance(given, str) else None
+    value = compile_value(given) if target == "None" and isinstance(given, str) else None
     try:
         return value is not None and value(doc) is None
     except Exception:  # beyond what a shortcut can evaluate
@@ -215,21 +216,6 @@ def _parse_literal(text: str) -> object:
 
 def _shorten(text: str) -> str:
     return text if len(text) <= 120 else text[:117] + "..."
-
-
-# --- templates, which take time to import: a field that is only named needs none --------------------------------
-
-
-def _compile_template(given: str) -> Callable[[Doc], str]:
-    from evalcore.shell.prompts.templates.compile import compile_template
-
-    return compile_template(given)
-
-
-def _compile_value(given: str) -> Read | None:
-    from evalcore.shell.prompts.templates.compile import compile_value
-
-    return compile_value(given)
 
 
 # --- errors --------------------------------------------------------------------------------------------------
