@@ -201,7 +201,7 @@ def drop_padding(replies: Replies, config: Mapping[str, object]) -> Replies:
         if len(one) != 1:
             break
     else:
-        return replies  # one to each, found in half the time that all() takes
+        return replies  # one to each, found in half the time that adding them up takes
     counts, repeats = {*map(len, replies)}, config.get("repeats")
     if type(repeats) is int and repeats > 0:
         return tuple(one[:repeats] for one in replies)
