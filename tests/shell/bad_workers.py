@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from pathlib import Path
-from time import sleep
+from time import monotonic, sleep
 
 from msgspec import Struct
 
@@ -64,6 +64,19 @@ class Repeat(Struct, frozen=True):
         note(self.notes, str(unit))
         sleep(0.05)
         return bytes([unit % 256]) * self.size  # type: ignore[operator]
+
+
+class Tell(Struct, frozen=True):
+    """Note which process does a unit, and go on once two processes have begun."""
+
+    notes: Path
+
+    def __call__(self, unit: object) -> bytes:
+        note(self.notes, str(os.getpid()))
+        until = monotonic() + 60
+        while len({path.stem for path in self.notes.iterdir()}) < 2 and monotonic() < until:
+            sleep(0.02)
+        return b"%d " % unit  # type: ignore[operator]
 
 
 def join(results: object) -> bytes:

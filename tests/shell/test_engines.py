@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from unit_logs import TABLE_KEYS, write_eval, write_logs, write_table
 
 import evalcore
@@ -120,8 +121,6 @@ def test_a_packed_log_is_one_unit_and_says_so(folder, monkeypatch):
 
 
 def test_a_filter_of_the_whole_task_is_one_unit_and_says_so(folder, monkeypatch):
-    from msgspec.structs import replace
-
     from evalcore import EVALCORE, FILTERS
 
     wide = replace(FILTERS["lowercase"], scope="task")
@@ -186,6 +185,38 @@ def test_the_unit_of_a_lost_worker_is_done_again(tmp_path):
         sys.path.remove(str(Path(__file__).parent))
     assert done == [b"%d" % unit for unit in range(8)]
     assert (tmp_path / "died").exists()
+
+
+def tell_process(unit: int) -> bytes:
+    return b"%d" % os.getpid()
+
+
+@pytest.mark.parametrize("here", [True, False])
+def test_this_process_is_one_of_the_workers_where_it_may(here, monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    done = list(spread_over_processes(tell_process, range(4), b"".join, Means(workers=1, here=here)))
+    assert (done == [tell_process(0)] * 4) is here
+
+
+def test_what_goes_wrong_here_is_told_as_elsewhere():
+    with pytest.raises(EvalError, match=r"unexpected TypeError: .* \(in this process\)"):
+        list(spread_over_processes(len, [5], b"".join, Means(workers=1, here=True)))
+
+
+def test_own_code_runs_in_workers_only(folder, monkeypatch):
+    """It may take its process with it."""
+    seen = []
+    spread = ENGINES["serial"].spread
+
+    def watch(work, units, merge, means):
+        seen.append(means.here)
+        return spread(work, units, merge, means)
+
+    engine = replace(ENGINES["serial"], spread=watch)
+    evalcore.score(folder, engine=engine)
+    monkeypatch.setattr("evalcore.shell.score.units.log_plan.ScorePlan.code", {"own.py": "0"})
+    evalcore.score(folder, engine=engine)
+    assert seen == [True, False]
 
 
 def test_a_unit_that_loses_every_worker_is_a_clear_error():

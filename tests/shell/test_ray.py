@@ -13,13 +13,15 @@ from pathlib import Path
 from time import sleep
 
 import pytest
-from bad_workers import Fatal, Repeat, Slow, Wrong, join
+from bad_workers import Fatal, Repeat, Slow, Tell, Wrong, join
 from msgspec.structs import replace
 from small_tasks import write_tasks
 
 import evalcore
 from evalcore.core.records.frozen_dict import thaw_dict
-from evalcore.shell.engines.cluster import FAN, MOST, RAY, RETRIES
+from evalcore.shell.engines.cluster import RETRIES
+from evalcore.shell.engines.cluster_tree import FAN, MOST
+from evalcore.shell.engines.engines import RAY
 from evalcore.shell.engines.interface import Means, WorkerLost
 from evalcore.shell.score.units import gather
 from evalcore.shell.score.units.unit_score import UnitWork, share
@@ -189,6 +191,24 @@ def test_results_come_in_the_order_of_units(address: str) -> None:
     units = range(FAN * MOST + 3)
     found = RAY.spread(pack_number, units, join, Means(address=address))
     assert b"".join(found) == b"".join(map(pack_number, units))
+
+
+def test_units_are_done_here_while_a_broker_joins(address: str, tmp_path: Path) -> None:
+    """And once it has joined, by workers as well."""
+    units = range(20)
+    found = RAY.spread(Tell(tmp_path), units, join, Means(address=address, here=True))
+    assert b"".join(found) == b"".join(map(pack_number, units))
+    done = [path.stem for path in tmp_path.iterdir()]
+    assert len(done) == len(units)
+    assert str(os.getpid()) in done
+    assert len(set(done)) > 1
+
+
+def test_what_goes_wrong_beside_a_broker(address: str) -> None:
+    with pytest.raises(evalcore.EvalError, match="unexpected ZeroDivisionError"):
+        list(RAY.spread(Wrong(), range(9), join, Means(address=address, here=True)))
+    with pytest.raises(evalcore.EvalError, match=r"at '127\.0\.0\.1:1' could not be joined"):
+        list(RAY.spread(pack_number, range(3), join, Means(address="127.0.0.1:1", here=True)))
 
 
 def pack_number(unit: object) -> bytes:

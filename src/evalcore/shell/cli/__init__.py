@@ -16,6 +16,7 @@ models   model backends
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -55,6 +56,9 @@ COMMANDS = {
 }
 """Each is the ``main`` of the file of its name."""
 
+RARELY = 50_000
+"""After how many new objects a process of ours looks for garbage; Python's own 700 are a tenth of a short command."""
+
 USAGE = """usage: evalcore COMMAND ...   (or: python -m evalcore COMMAND ...)
 
 {commands}
@@ -83,12 +87,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         return run_typed(list(argv))
     streams = Streams()
     hear_signals()
+    gc.set_threshold(RARELY)
     try:
         code = run_typed(sys.argv[1:])
     except SystemExit as left:  # argparse, after --help or a flag that it does not know
         code = left.code if isinstance(left.code, int) else Exit.DONE
     except KeyboardInterrupt as stopped:  # once more, while the first was told
         code = find_exit(stopped)
+    gc.freeze()  # the process ends: what it holds is not searched once more
     return streams.settle(code)
 
 

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from pyrsistent import PMap, pmap
 
 from evalcore.core.records.errors import unknown
-from evalcore.shell.engines.cluster import RAY
-from evalcore.shell.engines.interface import SERIAL, Engine
-from evalcore.shell.engines.processes import PROCESSES, count_cores
+from evalcore.shell.engines.interface import SERIAL, Engine, Means, Merge, Work, count_cores
 
+
+def _spread_over_processes(work: Work, units: Sequence[object], merge: Merge, means: Means) -> Iterator[bytes]:
+    from evalcore.shell.engines.processes import spread_over_processes  # only here: what starts processes takes time
+
+    return spread_over_processes(work, units, merge, means)
+
+
+def _spread_over_cluster(work: Work, units: Sequence[object], merge: Merge, means: Means) -> Iterator[bytes]:
+    from evalcore.shell.engines.broker import spread_over_cluster
+
+    return spread_over_cluster(work, units, merge, means)
+
+
+PROCESSES = Engine(title="processes of this machine", spread=_spread_over_processes)
+RAY = Engine(title="a Ray cluster", spread=_spread_over_cluster)
 ENGINES: PMap[str, Engine] = pmap({"serial": SERIAL, "processes": PROCESSES, "ray": RAY})
 """Every engine by name; a host passes one of its own as ``engine=``."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
@@ -16,13 +17,14 @@ MapUnits = Callable[[Work, Sequence[object]], Iterable[bytes]]
 
 
 class Means(Struct, frozen=True, kw_only=True):
-    """What an engine may use: how many workers (None: all cores), the address of its cluster, and about how many
-    bytes each unit of work has (None: as logs are cut by default).
+    """What an engine may use: how many workers (None: all cores), the address of its cluster, about how many bytes
+    each unit of work has (None: as logs are cut by default), and whether this process may do units, too.
     """
 
     workers: int | None = None
     address: str | None = None
     unit: int | None = None
+    here: bool = False
 
 
 class SpreadWork(Protocol):
@@ -38,6 +40,11 @@ class Engine(Struct, frozen=True, kw_only=True):
 
 class WorkerLost(EvalError):
     """A worker ended before its work was done."""
+
+
+def count_cores() -> int:
+    """Count the cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def spread_here(work: Work, units: Sequence[object], merge: Merge, means: Means) -> Iterator[bytes]:

@@ -1,4 +1,7 @@
-"""Worker processes on this machine: each takes the next unit; the unit of a lost worker is done once more."""
+"""Worker processes on this machine: each takes the next unit, as does this process where it may.
+
+The unit of a lost worker is done once more.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,12 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import IO, cast
 
 from evalcore.core.records.errors import EvalError
-from evalcore.shell.engines.interface import Engine, Means, Merge, Work, WorkerLost
+from evalcore.shell.engines.interface import Means, Merge, Work, WorkerLost, count_cores
+from evalcore.shell.engines.unit_queue import UnitQueue
 from evalcore.shell.engines.worker import DONE, expect_done, read_frame, write_frame
 
 ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
@@ -22,48 +25,40 @@ LIVES = 2
 
 
 def spread_over_processes(work: Work, units: Sequence[object], merge: Merge, means: Means) -> Iterator[bytes]:
-    """Spread units over new processes, which start afresh: nothing of this process is copied but the work itself."""
+    """Spread units over new processes, which start afresh: nothing of this process is copied but the work itself.
+
+    Where this process may do units, it is one of the workers, and the first that is ready.
+    """
     try:
         packed, each = pickle.dumps(work), [pickle.dumps(unit) for unit in units]
     except Exception as wrong:
         told = "work for other processes must be importable there (functions of modules, no lambdas)"
         raise EvalError(f"{told}: {wrong}; use the serial engine for it") from wrong
-    pool = _Pool(packed, each, min(means.workers or count_cores(), len(units)))
+    queue, count = UnitQueue(units), min(means.workers or count_cores(), len(units))
+    pool = _Pool(packed, each, queue)
     try:
-        yield from pool.results()
+        pool.start(count - means.here)
+        yield from queue.results(work if means.here else None)
     finally:
         pool.stop()
 
 
-def count_cores() -> int:
-    """Count the cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 class _Pool:
-    """Threads that each feed one worker process; results are handed out in the order of the units."""
+    """Threads that each feed one worker process."""
 
-    def __init__(self, work: bytes, units: Sequence[bytes], count: int) -> None:
-        self._work, self._units, self._count = work, units, count
-        self._next, self._lock = iter(range(len(units))), Lock()
-        self._done: SimpleQueue[tuple[int, bytes | EvalError]] = SimpleQueue()
+    def __init__(self, work: bytes, units: Sequence[bytes], queue: UnitQueue) -> None:
+        self._work, self._units, self._queue = work, units, queue
         self._workers: set[subprocess.Popen[bytes]] = set()
-        self._stopped = False
+        self._lock, self._stopped = Lock(), False
 
-    def results(self) -> Iterator[bytes]:
-        for _ in range(self._count):
+    def start(self, count: int) -> None:
+        """Start so many workers."""
+        for _ in range(count):
             Thread(target=self._feed, daemon=True).start()
-        waiting: dict[int, bytes] = {}
-        for wanted in range(len(self._units)):
-            while wanted not in waiting:
-                at, found = self._done.get()
-                if isinstance(found, EvalError):
-                    raise found
-                waiting[at] = found
-            yield waiting.pop(wanted)
 
     def stop(self) -> None:
         """End the workers, whatever they do."""
+        self._queue.stop()
         with self._lock:
             self._stopped = True
             workers = list(self._workers)
@@ -72,22 +67,18 @@ class _Pool:
 
     def _feed(self) -> None:
         worker = None
-        while (at := self._take()) is not None:
+        while (at := self._queue.take()) is not None:
             try:
                 found, worker = self._ask(at, worker)
             except EvalError as wrong:
-                self._done.put((at, wrong))
+                self._queue.put(at, wrong)
                 break
             except Exception as wrong:  # a thread that dies silently would leave its reader waiting for ever
-                self._done.put((at, EvalError(f"a worker process could not be used: {wrong}")))
+                self._queue.put(at, EvalError(f"a worker process could not be used: {wrong}"))
                 break
-            self._done.put((at, found))
+            self._queue.put(at, found)
         if worker is not None:
             _end(worker)
-
-    def _take(self) -> int | None:
-        with self._lock:
-            return None if self._stopped else next(self._next, None)
 
     def _ask(self, at: int, worker: subprocess.Popen[bytes] | None) -> tuple[bytes, subprocess.Popen[bytes]]:
         code: int | None = None
@@ -107,10 +98,7 @@ class _Pool:
         raise WorkerLost(f"{LIVES} worker processes were lost over one unit of work ({why}); use fewer (--workers)")
 
     def _start(self) -> subprocess.Popen[bytes]:
-        paths = os.pathsep.join(path or os.getcwd() for path in sys.path)
-        environment = {**dict.fromkeys(ONE_THREAD, "1"), **os.environ, "PYTHONPATH": paths}
-        command = [sys.executable, "-m", "evalcore.shell.engines.worker"]
-        worker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+        worker = start_process("evalcore.shell.engines.worker")
         with self._lock:
             stopped = self._stopped
             self._workers.add(worker)
@@ -119,6 +107,14 @@ class _Pool:
         with suppress(OSError):  # which the first unit finds out as well
             write_frame(cast("IO[bytes]", worker.stdin), DONE, self._work)
         return worker
+
+
+def start_process(module: str) -> subprocess.Popen[bytes]:
+    """Start a module as a process that finds the modules of this one, with a pipe to it and one from it."""
+    paths = os.pathsep.join(path or os.getcwd() for path in sys.path)
+    environment = {**dict.fromkeys(ONE_THREAD, "1"), **os.environ, "PYTHONPATH": paths}
+    command = [sys.executable, "-m", module]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
 
 
 def _end(worker: subprocess.Popen[bytes]) -> int:
@@ -130,6 +126,3 @@ def _end(worker: subprocess.Popen[bytes]) -> int:
             if pipe is not None:
                 pipe.close()
     return worker.wait()
-
-
-PROCESSES = Engine(title="processes of this machine", spread=spread_over_processes)

@@ -11,10 +11,11 @@ from collections.abc import Callable
 from typing import IO, Any
 
 from evalcore.core.records.errors import CannotWrite, EvalError, InternalError
+from evalcore.shell.engines.interface import WorkerLost
 from evalcore.shell.safety.exit_codes import Exit, find_exit
 
 HEAD = struct.Struct("<BQ")
-DONE, WRONG, UNEXPECTED, UNWRITTEN = 0, 1, 2, 3
+DONE, WRONG, UNEXPECTED, UNWRITTEN, LOST = 0, 1, 2, 3, 4
 
 
 def write_frame(pipe: IO[bytes], kind: int, data: bytes) -> None:
@@ -44,6 +45,8 @@ def do_work(work: Callable[[Any], bytes], given: object) -> tuple[int, bytes]:
     """
     try:
         return DONE, work(given)
+    except WorkerLost as wrong:
+        return LOST, str(wrong).encode("utf-8", "replace")
     except EvalError as wrong:
         unwritten = find_exit(wrong) is Exit.CANNOT_WRITE
         return UNWRITTEN if unwritten else WRONG, str(wrong).encode("utf-8", "replace")
@@ -61,17 +64,25 @@ def expect_done(kind: int, data: bytes, where: str) -> bytes:
     if kind == DONE:
         return data
     text = data.decode("utf-8", "replace")
+    if kind == LOST:
+        raise WorkerLost(text)
     if kind == UNEXPECTED:
         raise InternalError(f"unexpected {text} (in {where})")
     raise (CannotWrite if kind == UNWRITTEN else EvalError)(text)
 
 
-def main() -> None:
-    """Serve until the pipe is closed. What the work prints goes to stderr, for stdout is the pipe."""
+def open_pipes() -> tuple[IO[bytes], IO[bytes]]:
+    """The pipes from and to the one who asks. What is printed goes to stderr, for stdout is the pipe."""
     for name in {"SIGINT", "SIGHUP"} & set(dir(signal)):  # which a whole group hears; the one who asked stops us
         signal.signal(getattr(signal, name), signal.SIG_IGN)
-    pipe_in, pipe_out = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    pipe_out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
+    return sys.stdin.buffer, pipe_out
+
+
+def main() -> None:
+    """Serve until the pipe is closed."""
+    pipe_in, pipe_out = open_pipes()
     try:
         work = pickle.loads(read_frame(pipe_in)[1])
         while True:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
-
-from jinja2 import UndefinedError
+from typing import TYPE_CHECKING
 
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import thaw_value
-from evalcore.shell.prompts.templates.compile import Doc, compile_template, compile_value
-from evalcore.shell.prompts.templates.limits import LONGEST
+from evalcore.shell.prompts.templates.on_demand import compile_template, compile_value
 
-Read = Callable[[Doc], object]
+if TYPE_CHECKING:
+    from evalcore.shell.prompts.templates.compile import Doc
+
+Read = Callable[[dict[str, object]], object]
 
 
 def read_text(given: object, columns: Collection[str], *, choices: bool, key: str = "doc_to_text") -> Read:
@@ -201,6 +202,8 @@ def _parse_index(text: str) -> int:
 
 def _parse_literal(text: str) -> object:
     """Parse Python's own notation, or return why it is none. Any other failure ends the run in lm-eval."""
+    from evalcore.shell.prompts.templates.limits import LONGEST
+
     if len(text) > LONGEST:
         raise EvalError(f"expected a list of at most {LONGEST} characters, got {len(text)}")
     try:
@@ -231,6 +234,8 @@ def _explain_errors(key: str, read: Read) -> Read:
 
 
 def _explain_error(key: str, raised: Exception, doc: Doc) -> EvalError:
+    from jinja2 import UndefinedError
+
     fields = ", ".join(map(str, doc))
     if isinstance(raised, KeyError):
         return EvalError(f"{key}: expected a field {raised}, got fields {fields}")

@@ -53,11 +53,11 @@ def find_choices(
     """
     if targets.output_type != MULTIPLE_CHOICE:
         return _listed(targets, doc) if targets.output_type == GENERATE_UNTIL else ()
-    ends, before = _ends(requests), targets.before
+    ends = _ends(requests, targets.before)
     alike = ends and ends[0] == ends[-1]
     if len(requests) < replies or (alike and _are_inputs(requests)):  # one of several, or several inputs with one end
         return _listed(targets, doc)
-    return tuple([end.removeprefix(before) for end in ends])
+    return tuple(ends)
 
 
 class Told(Struct, frozen=True):
@@ -142,14 +142,17 @@ def reads_back(targets: Targets, text: str, choices: Sequence[str], gold: Gold, 
 # --- requests and configs -------------------------------------------------------------------------------------------
 
 
-def _ends(requests: Sequence[Request]) -> list[str]:
-    """The continuations of requests with a context; for acc_mutual_info each is repeated without one."""
+def _ends(requests: Sequence[Request], before: str = "") -> list[str]:
+    """The continuations of requests with a context, without what is ``before`` each.
+
+    For acc_mutual_info each is repeated without a context.
+    """
     try:  # to look at each type takes as long
         if requests[0].context and not requests[-1].context:  # type: ignore[union-attr]
             requests = requests[: len(requests) // 2]
-        return [one.continuation for one in requests]  # type: ignore[union-attr]
+        return [one.continuation.removeprefix(before) for one in requests]  # type: ignore[union-attr]
     except AttributeError:
-        return [one.continuation for one in requests if isinstance(one, LogLikelihood)]
+        return [one.continuation.removeprefix(before) for one in requests if isinstance(one, LogLikelihood)]
 
 
 def _are_inputs(requests: Sequence[Request]) -> bool:

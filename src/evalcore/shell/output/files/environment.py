@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import re
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from evalcore.core.aggregate.signature import VERSION
@@ -50,6 +49,8 @@ def describe_environment() -> dict[str, object]:
 
 
 def _find_version(package: str) -> str | None:
+    from importlib.metadata import PackageNotFoundError, version  # only here: it takes time, and few commands ask
+
     try:
         return version(package)
     except PackageNotFoundError:

@@ -55,7 +55,8 @@ def score_in_units(
             parts.setdefault(item.log, []).append(found)
     shown.stage("scoring", len(items), known=len(items) - len(rest))
     work = UnitWork(share(plans, asked), keep)
-    for result in asked.engine.spread(work, rest, merge_results, asked.means) if rest else ():
+    means = replace(asked.means, here=not asked.code)  # own code may take its process with it
+    for result in asked.engine.spread(work, rest, merge_results, means) if rest else ():
         for at, part in read_results(result):
             parts.setdefault(at, []).append(part)
             shown.advance(len(part.spans))
