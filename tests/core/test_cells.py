@@ -36,7 +36,9 @@ def check_coverage(family: str, draws: int, most: int) -> None:
     assert not short
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(
+    "family", [name for name in FAMILIES if name != "bits per byte"]
+)  # rows of weighted perplexity
 def test_intervals_hold_the_truth(family: str) -> None:
     check_coverage(family, 50, 30)
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 from tempfile import gettempdir
+from unittest.mock import patch
 
 import yaml
+
+from evalcore.shell.cli import main
 
 CITIES = ["Lisbon", "Cairo", "Lima", "Oslo", "Quito", "Hanoi", "Dakar", "Minsk", "Tunis", "Sofia"]
 
@@ -108,3 +113,12 @@ def evalcore(home: Path, *arguments: object) -> subprocess.CompletedProcess[str]
     return subprocess.run(
         command(*arguments), cwd=home, env=environment(home), capture_output=True, text=True, timeout=300, check=False
     )
+
+
+def evalcore_here(home: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """The same command line in this process, for tests that need no other: half a second less."""
+    given = list(map(str, arguments))
+    out, told = io.StringIO(), io.StringIO()
+    with chdir(home), patch.dict(os.environ, environment(home)), redirect_stdout(out), redirect_stderr(told):
+        code = main(given)
+    return subprocess.CompletedProcess(given, code, out.getvalue(), told.getvalue())

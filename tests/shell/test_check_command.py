@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml
-from small_tasks import evalcore
+from small_tasks import evalcore_here
 
 from evalcore.core.compare.gates import Gate
 from evalcore.core.records.task import MetricKey
@@ -49,13 +49,13 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for says in ("yes", "no"):
         model = ("--model", "dummy", "--model_args", f"text={says}")
         for tasks, out in (("both", says), ("even", f"even_{says}")):
-            done = evalcore(folder, *common, *model, "--tasks", tasks, "--output_path", out)
+            done = evalcore_here(folder, *common, *model, "--tasks", tasks, "--output_path", out)
             assert done.returncode == 0, done.stderr
     shutil.copytree(folder / "even_yes", folder / "short")
     log = folder / "short/answers.jsonl"
     log.write_text("".join(log.read_text().splitlines(keepends=True)[:-5]))
     replay = ("--model", "replay", "--model_args", "path=short/answers.jsonl")
-    done = evalcore(folder, *common, *replay, "--tasks", "even", "--output_path", "broken")
+    done = evalcore_here(folder, *common, *replay, "--tasks", "even", "--output_path", "broken")
     assert done.returncode == 1, done.stderr
     return folder
 
@@ -110,7 +110,9 @@ def test_what_is_missing_fails_and_is_an_error_if_nothing_is_left(capsys: pytest
     assert gates["baseline", "lopsided"]["verdict"] == "missing: the run has no such task"
     assert gates["baseline", "even"]["passed"] is True
     judged(capsys, "even_yes", "--baseline", "yes", "--allow_missing", code=0)
-    lone = evalcore(Path.cwd(), "run", "yes/config.yaml", "--tasks", "lopsided", "--output_path", "lone", "--quiet")
+    lone = evalcore_here(
+        Path.cwd(), "run", "yes/config.yaml", "--tasks", "lopsided", "--output_path", "lone", "--quiet"
+    )
     assert lone.returncode == 0, lone.stderr
     assert main(["check", "lone", "--baseline", "even_yes"]) == 2
     assert "nothing of the run can be held against the baseline" in capsys.readouterr().err

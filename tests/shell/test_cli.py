@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from small_tasks import environment, evalcore, write_tasks
+from small_tasks import environment, evalcore, evalcore_here, write_tasks
 
 from evalcore.shell.cli import COMMANDS, main
 
@@ -51,7 +51,7 @@ def test_tasks_listed_searched_shown_and_checked(tmp_path: Path) -> None:
     write_tasks(tmp_path / "tasks")
     listed = evalcore(tmp_path, "tasks", "search", "guess", "--include-path", "tasks")
     assert "guesses" in listed.stdout
-    shown = evalcore(tmp_path, "tasks", "show", "small", "--include-path", "tasks", "--json")
+    shown = evalcore_here(tmp_path, "tasks", "show", "small", "--include-path", "tasks", "--json")
     tree = json.loads(shown.stdout)["tree"]
     assert [child.get("task") if "group" not in child else child["group"] for child in tree["task"]] == [
         "places",
@@ -59,13 +59,13 @@ def test_tasks_listed_searched_shown_and_checked(tmp_path: Path) -> None:
         "lines",
     ]
     everything = json.loads(
-        evalcore(tmp_path, "tasks", "list", "--kind", "group", "--include-path", "tasks", "--json").stdout
+        evalcore_here(tmp_path, "tasks", "list", "--kind", "group", "--include-path", "tasks", "--json").stdout
     )
     assert {"small"} <= {row["name"] for row in everything}
-    assert evalcore(tmp_path, "tasks", "check", "small", "--include-path", "tasks").returncode == 0
+    assert evalcore_here(tmp_path, "tasks", "check", "small", "--include-path", "tasks").returncode == 0
     with (tmp_path / "tasks/places.yaml").open("a") as file:
         file.write("doc_to_txt: x\n")
-    bad = evalcore(tmp_path, "tasks", "check", "small", "--include-path", "tasks")
+    bad = evalcore_here(tmp_path, "tasks", "check", "small", "--include-path", "tasks")
     assert bad.returncode == 1
     assert "doc_to_text" in bad.stdout
     assert "places.yaml:" in bad.stdout

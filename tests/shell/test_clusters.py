@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from small_tasks import environment, evalcore
+from small_tasks import environment, evalcore, evalcore_here
 
 from evalcore.core.records.task import MetricKey
 from evalcore.shell.cli import main
@@ -142,7 +142,7 @@ def test_clusters_of_unequal_size_are_corrected_unless_asked_otherwise(home: Pat
         wide[form] = high - low
         level = list_total_estimates(json.loads((home / "out/results.json").read_text()))["q_en", MetricKey("acc")]
         assert level.spread.df == found[form]["df"]
-        scored = evalcore(home, "score", "out", "--cluster", HALF, "--stderr", form, "--json")
+        scored = evalcore_here(home, "score", "out", "--cluster", HALF, "--stderr", form, "--json")
         assert scored.returncode == 0, scored.stderr
         assert json.loads(scored.stdout)["evalcore"]["estimates"]["q_en"]["acc,none"]["stderr"] == found[form]["stderr"]
     values = scores(home, "en")

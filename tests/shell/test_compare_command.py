@@ -12,7 +12,7 @@ import yaml
 from msgspec.structs import replace
 from rich.cells import cell_len
 from scipy.stats import binom
-from small_tasks import evalcore, write_tasks
+from small_tasks import evalcore_here, write_tasks
 from statsmodels.stats.multitest import multipletests
 
 from evalcore.core.compare.lines import CORRECTIONS, Comparison, ComparisonLine, ComparisonSide, Shared
@@ -35,11 +35,11 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_tasks(folder / "tasks", 40)
     common = ("--model", "dummy", "--include_path", "tasks", "--quiet")
     for name, seed in RUNS.items():
-        done = evalcore(
+        done = evalcore_here(
             folder, "run", *common, "--tasks", "small", "--model_args", f"seed={seed}", "--output_path", name
         )
         assert done.returncode == 0, done.stderr
-    done = evalcore(
+    done = evalcore_here(
         folder, "run", *common, "--tasks", "places", "--limit", 30, "--model_args", "seed=2", "--output_path", "less"
     )
     assert done.returncode == 0, done.stderr
@@ -176,7 +176,7 @@ def test_too_few_sign_flips_to_find_anything_are_told(capsys: pytest.CaptureFixt
     (home / "tasks/corpus.yaml").write_text(yaml.safe_dump(corpus))
     for seed in (1, 2):
         arguments = ("--tasks", "corpus", "--model_args", f"seed={seed}", "--output_path", f"corpus{seed}")
-        done = evalcore(home, "run", "--model", "dummy", "--include_path", "tasks", "--quiet", *arguments)
+        done = evalcore_here(home, "run", "--model", "dummy", "--include_path", "tasks", "--quiet", *arguments)
         assert done.returncode == 0, done.stderr
     (warning,) = data(capsys, "corpus1", "corpus2", "--draws", 30)["warnings"]
     assert "too few sign flips to show anything among 4 tests" in warning

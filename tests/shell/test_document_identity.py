@@ -247,7 +247,7 @@ def shaped(shape: str, at: int, right: bool, name: str) -> dict[str, object]:
             return {**row, "correct": right}
 
 
-@pytest.mark.parametrize("shuffled", [False, True])
+@pytest.mark.parametrize("shuffled", [pytest.param(False, marks=pytest.mark.slow), True])
 @pytest.mark.parametrize(
     "shape",
     [

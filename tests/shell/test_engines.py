@@ -36,7 +36,7 @@ def folder(tmp_path):
 def forms(tmp_path):
     """Every form of log that is cut, with the keys that score it."""
     return {
-        "samples": (write_logs(tmp_path / "run"), {}),
+        "samples": (write_logs(tmp_path / "run", 12), {}),
         "jsonl": (write_table(tmp_path / "t.jsonl"), TABLE_KEYS),
         "parquet": (write_table(tmp_path / "t.parquet"), TABLE_KEYS),
         "inspect": (write_eval(tmp_path / "log.eval"), {}),

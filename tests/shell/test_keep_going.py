@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from small_tasks import TASKS, evalcore, share_index, write_tasks
+from small_tasks import TASKS, evalcore, evalcore_here, share_index, write_tasks
 
 from evalcore import EvalError, run
 
@@ -140,7 +140,7 @@ def test_one_of_25_tasks_costs_the_others_nothing(home: Path) -> None:
         (home / f"tasks/{name}.yaml").write_text(text.replace("task: sums", f"task: {name}"))
     change(home, "t13", dataset_kwargs={"data_files": {"test": "nowhere.jsonl"}})
     given = ("run", "--model", "dummy", "--include_path", "tasks", "--output_path", "out", "--tasks", ",".join(names))
-    refused = evalcore(home, *given)
+    refused = evalcore_here(home, *given)
     assert (refused.returncode, refused.stdout) == (2, "")
     assert "--keep_going" in refused.stderr
     done = evalcore(home, *given, "--keep_going")
@@ -149,6 +149,6 @@ def test_one_of_25_tasks_costs_the_others_nothing(home: Path) -> None:
     assert "t13 was left out" in done.stderr  # before anything was asked
     assert sorted(json.loads((home / "out/results.json").read_text())["results"]) == [n for n in names if n != "t13"]
     for form in ("--json", "--csv", "--quiet"):
-        piped = evalcore(home, *given, "--keep_going", form)
+        piped = evalcore_here(home, *given, "--keep_going", form)
         assert piped.returncode == 1
         assert "t13 was left out" in piped.stderr

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from small_tasks import evalcore, write_tasks
+from small_tasks import evalcore_here, write_tasks
 
 from evalcore.core.aggregate.inference import Inference
 from evalcore.core.records.errors import EvalError
@@ -228,7 +228,7 @@ def test_a_run_makes_the_intervals_asked_for_and_says_so(tmp_path: Path) -> None
     flags = ("--model", "dummy", "--tasks", "small", "--include_path", "tasks", "--output_path", "out")
     recipes = {}
     for name in ("wilson", "bca"):
-        done = evalcore(tmp_path, "run", *flags, "--ci", name, "--overwrite")
+        done = evalcore_here(tmp_path, "run", *flags, "--ci", name, "--overwrite")
         assert done.returncode == 0, done.stderr
         extras = json.loads((tmp_path / "out/results.json").read_text())["evalcore"]
         assert extras["ci"] == name

@@ -9,6 +9,7 @@ import logging
 import os
 import random
 from collections.abc import Sequence
+from functools import cache
 
 import pytest
 
@@ -65,13 +66,19 @@ SPLITS = {"train": rows(30, 1), "validation": rows(12, 2), "test": rows(25, 3)}
 SPLITS["test"].append(dict(SPLITS["test"][3]))  # a duplicate, which lm-eval draws again for
 
 
+@cache
+def build_datasets() -> dict[str, datasets.Dataset]:
+    """The splits as lm-eval has them; nobody changes a data set, and its fingerprint takes long."""
+    return {name: datasets.Dataset.from_list(docs) for name, docs in SPLITS.items()}
+
+
 def chat(messages: Sequence[Row], add_generation_prompt: bool = True) -> str:
     return json.dumps([messages, add_generation_prompt], ensure_ascii=False)
 
 
 def theirs(config: Row, splits: dict[str, list[Row]], asking: Asking) -> tuple[list[Row], Row]:
     """lm-eval's requests and its config, by its own code for what a run overrides."""
-    data = {name: datasets.Dataset.from_list(docs) for name, docs in splits.items()}
+    data = build_datasets() if splits is SPLITS else {name: datasets.Dataset.from_list(splits[name]) for name in splits}
     given = {**config, "dataset_path": "none", "custom_dataset": lambda **_: data}
     for key in ("generation_kwargs", "fewshot_config"):
         if key in given:
@@ -334,15 +341,15 @@ RUNS: dict[str, Asking] = {
         "examples from the same split",
         "several inputs",
         "mutual information",
-        "generation",
-        "description",
-        "prefix",
+        pytest.param("generation", marks=pytest.mark.slow),
+        pytest.param("description", marks=pytest.mark.slow),
+        pytest.param("prefix", marks=pytest.mark.slow),
         "prefix of choices",
-        "prefix with a space",
+        pytest.param("prefix with a space", marks=pytest.mark.slow),
         "example style",
         "likelihood",
-        "two in the config",
-        "empty target",
+        pytest.param("two in the config", marks=pytest.mark.slow),
+        pytest.param("empty target", marks=pytest.mark.slow),
         "empty first target",
         "empty choice behind a prefix",
     ],

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 import yaml
-from small_tasks import evalcore, write_tasks
+from small_tasks import evalcore, evalcore_here, write_tasks
 
 from evalcore import GENERATE_UNTIL, MetricKey, MetricSpec, Pipeline, Step, Task, build_report, report_task
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf, all_groups
@@ -431,15 +431,17 @@ def test_a_run_that_counts_failures_as_zero_reads_back_as_such(tmp_path: Path) -
     write_tasks(tmp_path / "tasks", 12)
     config = {"model": "dummy", "tasks": ["sums"], "include_path": "tasks", "output_path": "some", "limit": 7}
     (tmp_path / "run.yaml").write_text(yaml.safe_dump(config))
-    assert evalcore(tmp_path, "run", "run.yaml").returncode == 0
+    assert evalcore_here(tmp_path, "run", "run.yaml").returncode == 0
     replay = ["--model", "replay", "--model_args", "path=some/answers.jsonl", "--limit", 12, "--output_path", "all"]
-    evalcore(tmp_path, "run", "run.yaml", *replay, "--on_unscorable", "zero")
+    evalcore_here(tmp_path, "run", "run.yaml", *replay, "--on_unscorable", "zero")
     found = read_recorded(tmp_path / "all")
     assert found.warnings == ()
     stated = found.results["evalcore"]["estimates"]["sums"]
     assert all(one["n_failed"] == 5 and one["n_scored"] == 12 for one in stated.values())
     for key, one in stated.items():
-        done = evalcore(tmp_path, "check", "all", "--strict", "--min", f"sums/{key}={one['value'] - 1e-6}", "--json")
+        done = evalcore_here(
+            tmp_path, "check", "all", "--strict", "--min", f"sums/{key}={one['value'] - 1e-6}", "--json"
+        )
         gate = json.loads(done.stdout)["gates"][0]
         assert (done.returncode, gate["value"]) == (0, one["value"])
 

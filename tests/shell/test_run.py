@@ -12,9 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 from fault_server import serve
-from small_tasks import TASKS, command, environment, evalcore, write_tasks
-
-from evalcore.shell.cli import main
+from small_tasks import TASKS, command, environment, evalcore, evalcore_here, write_tasks
 
 
 @pytest.fixture
@@ -54,7 +52,7 @@ def test_a_run_leaves_results_samples_config_and_log(home: Path) -> None:
 
 
 def test_the_same_run_again_asks_nothing_and_gives_the_same_bytes(home: Path) -> None:
-    evalcore(home, "run", "run.yaml")
+    evalcore_here(home, "run", "run.yaml")
     first, asked = (home / "out/results.json").read_bytes(), len(answers(home))
     again = evalcore(home, "run", "run.yaml")
     assert again.returncode == 0, again.stderr
@@ -64,7 +62,7 @@ def test_the_same_run_again_asks_nothing_and_gives_the_same_bytes(home: Path) ->
 
 
 def test_the_resolved_config_runs_from_anywhere(home: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    evalcore(home, "run", "run.yaml")
+    evalcore_here(home, "run", "run.yaml")
     first = (home / "out/results.json").read_bytes()
     done = evalcore(tmp_path_factory.mktemp("elsewhere"), "run", home / "out/config.yaml", "--quiet")
     assert done.returncode == 0, done.stderr
@@ -72,7 +70,7 @@ def test_the_resolved_config_runs_from_anywhere(home: Path, tmp_path_factory: py
 
 
 def test_changing_a_filter_or_a_metric_asks_nothing_again(home: Path) -> None:
-    evalcore(home, "run", "run.yaml")
+    evalcore_here(home, "run", "run.yaml")
     asked = len(answers(home))
     task = yaml.safe_load((home / "tasks/sums.yaml").read_text())
     task["filter_list"] = [
@@ -92,7 +90,7 @@ def test_changing_a_filter_or_a_metric_asks_nothing_again(home: Path) -> None:
 
 
 def test_another_model_never_gets_these_answers(home: Path) -> None:
-    evalcore(home, "run", "run.yaml")
+    evalcore_here(home, "run", "run.yaml")
     before = len(answers(home))
     other = evalcore(home, "run", "run.yaml", "--model_args", "seed=7")
     assert other.returncode == 2
@@ -105,13 +103,13 @@ def test_another_model_never_gets_these_answers(home: Path) -> None:
 def test_identical_requests_are_asked_once(home: Path) -> None:
     rows = (home / "tasks/docs.jsonl").read_text()
     (home / "tasks/docs.jsonl").write_text(rows + rows)
-    evalcore(home, "run", "run.yaml", "--tasks", "sums")
+    evalcore_here(home, "run", "run.yaml", "--tasks", "sums")
     assert len(answers(home)) == 10
     assert results(home)["n-samples"]["sums"]["effective"] == 20
 
 
 def test_recorded_answers_are_replayed_and_not_logged_again(home: Path) -> None:
-    evalcore(home, "run", "run.yaml")
+    evalcore_here(home, "run", "run.yaml")
     done = evalcore(
         home, "run", "run.yaml", "--model", "replay", "--model_args", "path=out/answers.jsonl", "--output_path", "again"
     )
@@ -121,7 +119,7 @@ def test_recorded_answers_are_replayed_and_not_logged_again(home: Path) -> None:
 
 
 def test_lm_eval_sample_logs_are_replayed_too(home: Path) -> None:
-    evalcore(home, "run", "run.yaml", "--tasks", "places,sums")
+    evalcore_here(home, "run", "run.yaml", "--tasks", "places,sums")
     done = evalcore(
         home,
         "run",
@@ -140,7 +138,7 @@ def test_lm_eval_sample_logs_are_replayed_too(home: Path) -> None:
 
 
 def test_a_missing_answer_is_a_failed_document_and_exit_code_1(home: Path) -> None:
-    evalcore(home, "run", "run.yaml", "--tasks", "sums", "--limit", 7)
+    evalcore_here(home, "run", "run.yaml", "--tasks", "sums", "--limit", 7)
     done = evalcore(
         home,
         "run",
@@ -183,17 +181,10 @@ def test_a_missing_answer_is_a_failed_document_and_exit_code_1(home: Path) -> No
         (["--data", '{"sums": "nowhere.jsonl"}'], "nowhere.jsonl"),
     ],
 )
-def test_bad_input_is_one_message_and_exit_code_2(
-    home: Path,
-    arguments: list[str],
-    message: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(home)
-    monkeypatch.setenv("XDG_CACHE_HOME", environment(home)["XDG_CACHE_HOME"])
-    assert main(["run", "run.yaml", *arguments]) == 2
-    assert message in capsys.readouterr().err
+def test_bad_input_is_one_message_and_exit_code_2(home: Path, arguments: list[str], message: str) -> None:
+    done = evalcore_here(home, "run", "run.yaml", *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
 
 
 def test_the_process_ends_with_that_message_and_code(home: Path) -> None:
@@ -226,7 +217,7 @@ def test_code_in_task_files_runs_only_when_trusted(home: Path) -> None:
 
 def test_data_for_a_task_from_another_file(home: Path) -> None:
     (home / "mine.csv").write_text("city,a,b\nAtlantis,1,2\n")
-    done = evalcore(home, "run", "run.yaml", "--tasks", "places", "--data", '{"pl*": "mine.csv"}')
+    done = evalcore_here(home, "run", "run.yaml", "--tasks", "places", "--data", '{"pl*": "mine.csv"}')
     assert done.returncode == 0, done.stderr
     row = json.loads((home / "out/samples_places.jsonl").read_text().splitlines()[0])
     assert row["doc"]["city"] == "Atlantis"
@@ -246,14 +237,14 @@ def test_quiet_prints_the_folder_alone(home: Path) -> None:
 
 
 def test_predict_only_records_and_measures_nothing(home: Path) -> None:
-    done = evalcore(home, "run", "run.yaml", "--predict_only")
+    done = evalcore_here(home, "run", "run.yaml", "--predict_only")
     assert done.returncode == 0, done.stderr
     assert "exact_match,raw" not in results(home)["results"]["sums"]
     assert len((home / "out/samples_places.jsonl").read_text().splitlines()) == 10
 
 
 def test_write_out_shows_the_first_prompt_of_each_task(home: Path) -> None:
-    done = evalcore(home, "run", "run.yaml", "--write_out", "--tasks", "sums")
+    done = evalcore_here(home, "run", "run.yaml", "--write_out", "--tasks", "sums")
     assert "1 + 1 = 2\n\n2 + 5 = 7\n\n0 + 0 =" in done.stderr
 
 
@@ -298,7 +289,7 @@ def test_one_file_for_every_split_never_makes_a_document_its_own_example(home: P
         "fewshot_config": {"sampler": "default"},
     }
     (home / "tasks/sums.yaml").write_text(yaml.safe_dump(task))
-    done = evalcore(home, "run", "run.yaml", "--tasks", "sums", "--data", "sums=tasks/docs.jsonl")
+    done = evalcore_here(home, "run", "run.yaml", "--tasks", "sums", "--data", "sums=tasks/docs.jsonl")
     assert done.returncode == 0, done.stderr
     for line in (home / "out/samples_sums.jsonl").read_text().splitlines():
         row = json.loads(line)
@@ -309,17 +300,17 @@ def test_one_file_for_every_split_never_makes_a_document_its_own_example(home: P
 
 def test_data_by_the_name_of_a_group_and_for_a_task_that_is_not_there(home: Path) -> None:
     (home / "mine.jsonl").write_text('{"city": "Atlantis", "a": 1, "b": 2}\n')
-    done = evalcore(home, "run", "run.yaml", "--data", '{"small": "mine.jsonl"}')
+    done = evalcore_here(home, "run", "run.yaml", "--data", '{"small": "mine.jsonl"}')
     assert done.returncode == 0, done.stderr
     assert results(home)["n-samples"]["guesses"]["original"] == 1
-    wrong = evalcore(home, "run", "run.yaml", "--data", '{"smal": "mine.jsonl"}')
+    wrong = evalcore_here(home, "run", "run.yaml", "--data", '{"smal": "mine.jsonl"}')
     assert wrong.returncode == 2
     assert "did you mean 'small'" in wrong.stderr
 
 
 def test_a_task_without_documents_is_an_error(home: Path) -> None:
     (home / "empty.jsonl").write_text("")
-    done = evalcore(home, "run", "run.yaml", "--tasks", "sums", "--data", "sums=empty.jsonl")
+    done = evalcore_here(home, "run", "run.yaml", "--tasks", "sums", "--data", "sums=empty.jsonl")
     assert done.returncode == 2
     assert "empty.jsonl" in done.stderr or "at least one document" in done.stderr
 
@@ -329,7 +320,7 @@ def test_paths_of_a_config_are_beside_it_and_those_of_flags_are_here(
 ) -> None:
     here = tmp_path_factory.mktemp("here")
     (here / "tasks").mkdir()  # a namesake of the config's folder of tasks
-    done = evalcore(here, "run", home / "run.yaml", "--quiet")
+    done = evalcore_here(here, "run", home / "run.yaml", "--quiet")
     assert done.returncode == 0, done.stderr
     (here / "mine.csv").write_text("city,a,b\nAtlantis,1,2\n")
     (home / "mine.csv").write_text("city,a,b\nBabel,1,2\n")
@@ -342,12 +333,12 @@ def test_paths_of_a_config_are_beside_it_and_those_of_flags_are_here(
 
 def test_a_folder_named_like_a_task_is_not_taken_for_it(home: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     (home / "places").mkdir()
-    done = evalcore(tmp_path_factory.mktemp("else"), "run", home / "run.yaml", "--tasks", "places", "--quiet")
+    done = evalcore_here(tmp_path_factory.mktemp("else"), "run", home / "run.yaml", "--tasks", "places", "--quiet")
     assert done.returncode == 0, done.stderr
 
 
 def test_the_samples_of_an_earlier_run_do_not_stay_beside_other_results(home: Path) -> None:
-    evalcore(home, "run", "run.yaml")
+    evalcore_here(home, "run", "run.yaml")
     (home / "out/samples_mine.jsonl").write_text("kept")
     done = evalcore(home, "run", "run.yaml", "--tasks", "places", "--overwrite")
     assert done.returncode == 0, done.stderr
@@ -360,7 +351,7 @@ def test_what_a_task_cannot_close_costs_the_others_nothing(home: Path) -> None:
     task["metric_list"] = [{"metric": "f1"}]
     task["doc_to_target"] = "{{a % 3}}"
     (home / "tasks/places.yaml").write_text(yaml.safe_dump(task))
-    done = evalcore(home, "run", "run.yaml")
+    done = evalcore_here(home, "run", "run.yaml")
     assert done.returncode == 1
     assert "two classes" in done.stdout
     assert results(home)["results"]["sums"]["exact_match,raw"] is not None
@@ -388,7 +379,7 @@ def test_the_resolved_config_holds_prompts_and_documents_as_they_are(home: Path)
     }
     config = {"model": "dummy", "tasks": [inline], "data": {"mine": [{"q": "1", "key": "A"}]}, "output_path": "out"}
     (home / "mine.yaml").write_text(yaml.safe_dump(config))
-    assert evalcore(home, "run", "mine.yaml").returncode == 0
+    assert evalcore_here(home, "run", "mine.yaml").returncode == 0
     kept = yaml.safe_load((home / "out/config.yaml").read_text())
     assert (kept["tasks"], kept["data"]) == ([inline], config["data"])
     assert results(home)["configs"]["mine"]["doc_to_text"] == inline["doc_to_text"]
@@ -402,11 +393,11 @@ def test_code_that_leaves_is_an_error(home: Path) -> None:
         .replace("doc_to_text: '{{city}} is a'", "doc_to_text: !function utils.text")
     )
     (home / "tasks/places.yaml").write_text(body)
-    assert evalcore(home, "run", "run.yaml", "--tasks", "places", "--trust", "tasks/utils.py").returncode == 2
+    assert evalcore_here(home, "run", "run.yaml", "--tasks", "places", "--trust", "tasks/utils.py").returncode == 2
 
 
 def test_no_tasks_is_no_success(home: Path) -> None:
-    assert evalcore(home, "run", "run.yaml", "--tasks", "").returncode == 2
+    assert evalcore_here(home, "run", "run.yaml", "--tasks", "").returncode == 2
 
 
 def test_two_runs_in_one_folder(home: Path) -> None:
@@ -441,7 +432,7 @@ def test_two_runs_in_one_folder(home: Path) -> None:
 def test_a_config_of_the_users_own_is_never_replaced(home: Path) -> None:
     text = (home / "run.yaml").read_text().replace("output_path: out", "output_path: .")
     (home / "config.yaml").write_text(text)
-    done = evalcore(home, "run", "config.yaml")
+    done = evalcore_here(home, "run", "config.yaml")
     assert done.returncode == 2
     assert "file of your own" in done.stderr
     assert (home / "config.yaml").read_text() == text
@@ -455,13 +446,13 @@ def test_a_task_changed_in_the_config_keeps_its_data(home: Path) -> None:
         "output_path": "out",
     }
     (home / "run.yaml").write_text(yaml.safe_dump(config))
-    done = evalcore(home, "run", "run.yaml")
+    done = evalcore_here(home, "run", "run.yaml")
     assert done.returncode == 0, done.stderr
     assert results(home)["n-shot"]["sums"] == 1
 
 
 def test_a_rule_that_fails_the_run_fails_it(home: Path) -> None:
-    evalcore(home, "run", "run.yaml", "--tasks", "sums", "--limit", 7)
+    evalcore_here(home, "run", "run.yaml", "--tasks", "sums", "--limit", 7)
     again = [
         "run",
         "run.yaml",
