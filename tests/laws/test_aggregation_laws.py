@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import inf
 
 import numpy as np
@@ -229,6 +230,18 @@ def test_intervals_hold_their_values(one):
         assert wide[0] <= value <= wide[1]
         assert narrow[1] - tiny <= wide[1] <= high
         assert (wide[0] < wide[1]) or high == inf
+
+
+@pytest.mark.parametrize("scores", [[1.0, 0.5, 0.5], [0.0, 0.5, 0.5], [1.0, 0.1, 0.25], [0.255, 0.731, 0.803]])
+def test_more_confidence_narrows_no_interval_of_a_few_skewed_scores(scores):
+    """Lengthened for skewness, an end would come back from its farthest place, at 90 %, as confidence rises."""
+    one = build_column(range(len(scores)), Floats(Array(np.array(scores))))
+    levels = (0.5, 0.8, 0.9, 0.93, 0.97, 0.99, 0.995, 0.999)
+    for name in ("mean", "brier_score"):
+        found = [aggregate_metric(AGGREGATIONS[name], one, inference=Inference(confidence=at)).ci for at in levels]
+        for narrow, wide in pairwise(found):
+            assert wide[0] <= narrow[0] + 1e-12
+            assert narrow[1] - 1e-12 <= wide[1]
 
 
 @LAW

@@ -13,7 +13,7 @@ from evalcore.core.records.errors import EvalError, require_known
 from evalcore.core.stats.bootstrap import Resamples, bca, percentile
 from evalcore.core.stats.links import IDENTITY, Link
 from evalcore.core.stats.quantiles import beta_quantile, normal_quantile, t_quantile
-from evalcore.core.stats.skewness import lengthen_sides, skew_quantiles
+from evalcore.core.stats.skewness import reach_farthest, skew_quantiles, stretch_sides
 
 Pair = tuple[float, float]
 Between = Callable[[float, float, float, float, float], Pair]
@@ -47,8 +47,7 @@ def wilson(mean: float, n_eff: float, quantile: float) -> Pair:
     >>> [round(end, 3) for end in wilson(1.0, 20, 1.959964)]
     [0.839, 1.0]
     """
-    share = quantile * quantile / n_eff
-    middle = mean + share / 2
+    middle = mean + (share := quantile * quantile / n_eff) / 2
     reach = sqrt(share) * sqrt(mean * (1 - mean) + share / 4)
     return _clip_around(mean, (middle - reach) / (1 + share), (middle + reach) / (1 + share))
 
@@ -100,17 +99,25 @@ def interval(
     if variance is None or isnan(variance) or not (df > 0 and n > 0 and isfinite(value)):
         return None
     chosen = choose_interval(method, value, variance=variance, bounds=bounds, link=link)
-    quantile = _find_quantile(confidence, inf if chosen.normal else df)
+    known = inf if chosen.normal else df
     if chosen.between is None:
-        quantiles = skew_quantiles(quantile, skewness if chosen.lengthens else 0.0, df + 1)
+        quantiles = skew_quantiles(_find_quantile(confidence, known), skewness if chosen.lengthens else 0.0, df + 1)
         return _bound_by_link(value, stderr, quantiles, link, bounds)
     low, high = link.forward(bounds[0]), link.forward(bounds[1])
     mean = min(max((link.forward(value) - low) / (high - low), 0.0), 1.0)
     spread = _rescale_variance(value, variance, bounds, link)
     count = _count_effective(mean, spread, n)
-    ends = chosen.between(mean, count, df, confidence, df + 1 if documents is None else documents)
+    counted, between = df + 1 if documents is None else documents, chosen.between
+    ends = between(mean, count, df, confidence, counted)
     if skewness and chosen.lengthens and spread > _ROUNDING:  # rounding errors have a skewness too
-        ends = _lengthen_between(mean, ends, lengthen_sides(quantile, _find_excess(skewness, mean, count), df + 1))
+        excess = _find_excess(skewness, mean, count)
+
+        def stretch(level: float) -> Pair:
+            sides = stretch_sides(_find_quantile(level, known), excess, df + 1)
+            return _lengthen_between(mean, between(mean, count, df, level, counted), sides)
+
+        farthest = reach_farthest(stretch, confidence)
+        ends = min(farthest[0], ends[0]), max(farthest[1], ends[1])
     start, end = (link.inverse(low + share * (high - low)) for share in ends)
     return min(start, value), max(end, value)
 
@@ -177,8 +184,7 @@ def _clip_around(mean: float, low: float, high: float) -> Pair:
 def _find_excess(skewness: float, mean: float, count: float) -> float:
     """Find the skewness beyond that of a share of right answers, which Wilson's interval knows."""
     known = (1 - 2 * mean) / sqrt(count * mean * (1 - mean)) if 0 < mean < 1 else 0.0
-    low, high = min(skewness, 0.0), max(skewness, 0.0)
-    return min(max(skewness - known, low), high)
+    return min(max(skewness - known, min(skewness, 0.0)), max(skewness, 0.0))
 
 
 def _lengthen_between(mean: float, ends: Pair, sides: Pair) -> Pair:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import cbrt, sqrt
+from math import cbrt, expm1, inf, log, log1p, sqrt
 
 import numpy as np
 
@@ -86,28 +86,57 @@ def skew_test(statistic: float, skewness: float, df: float) -> float:
 def skew_quantiles(quantile: float, skewness: float, units: float) -> tuple[float, float]:
     """How many standard errors the lower and the upper part of an interval are long.
 
+    No side becomes shorter: what is lost there is more than what is won (tests/core/test_coverage.py).
+
     >>> skew_quantiles(2.0, 0.0, 10), [round(side, 2) for side in skew_quantiles(2.0, -0.2, 10)]
     ((2.0, 2.0), [2.71, 2.0])
     """
-    low, high = lengthen_sides(quantile, skewness, units)
-    return quantile * low, quantile * high
+    low, high = stretch_sides(quantile, skewness, units)
+    return quantile * max(low, 1.0), quantile * max(high, 1.0)
 
 
-def lengthen_sides(quantile: float, skewness: float, units: float) -> tuple[float, float]:
-    """How much longer the lower and the upper part of an interval are if its estimate is skewed.
+def stretch_sides(quantile: float, skewness: float, units: float) -> tuple[float, float]:
+    """How much longer or shorter the lower and the upper part of an interval are if its estimate is skewed.
 
     The quantiles of the studentised value are Hall's, of the sample's skewness corrected for ``units`` and a quarter
     more, for a few scores show less of it than their law has.
-    No side becomes shorter: what is lost there is more than what is won (tests/core/test_coverage.py).
 
-    >>> lengthen_sides(2.0, 0.0, 10), [round(side, 2) for side in lengthen_sides(2.0, 0.2, 10)]
-    ((1.0, 1.0), [1.0, 1.36])
+    >>> stretch_sides(2.0, 0.0, 10), [round(side, 2) for side in stretch_sides(2.0, 0.2, 10)]
+    ((1.0, 1.0), [0.83, 1.36])
     """
     if abs(skewness) < _PLAIN:
         return 1.0, 1.0
     full = _correct_skewness(_SHORTFALL * skewness, units)
     low, high = (restore_skewness(point, full) / point for point in (quantile, -quantile))
-    return max(low, 1.0), max(high, 1.0)
+    return low, high
+
+
+def reach_farthest(ends_at: Callable[[float], tuple[float, float]], confidence: float) -> tuple[float, float]:
+    """Find the farthest ends at this confidence or less (down to a half): more confidence never narrows an interval.
+
+    Lengthened by Hall's quantiles, the interval of a few very skewed scores would shrink beyond some confidence.
+    """
+    here, tail = ends_at(confidence), log1p(-confidence)
+    if tail >= _HALF:
+        return here
+    before = ends_at(-expm1(0.999 * tail))
+    low = here[0] if here[0] <= before[0] else -_find_peak(lambda level: -ends_at(level)[0], tail)
+    high = here[1] if here[1] >= before[1] else _find_peak(lambda level: ends_at(level)[1], tail)
+    return low, high
+
+
+def _find_peak(end_at: Callable[[float], float], tail: float) -> float:
+    """Find the greatest value up to a confidence, by golden section of the logarithm of the tail."""
+    least, most, best = tail, _HALF, -inf
+    for _ in range(44):
+        a, b = least + _GOLDEN * (most - least), most - _GOLDEN * (most - least)
+        at_a, at_b = end_at(-expm1(a)), end_at(-expm1(b))
+        best = max(best, at_a, at_b)
+        least, most = (least, b) if at_a >= at_b else (a, most)
+    return best
+
+
+_HALF, _GOLDEN = log(0.5), (3 - sqrt(5)) / 2
 
 
 # --- jumps -----------------------------------------------------------------------------------------------------------
