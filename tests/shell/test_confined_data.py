@@ -16,7 +16,6 @@ CANARY = "canary-7f3a99"
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of somebody's tasks, a user's file beside it, and a folder from which commands are typed."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     for name in ("tasks/sub", "user", "work"):
         (tmp_path / name).mkdir(parents=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
@@ -9,6 +10,9 @@ from evalcore.core.records.errors import EvalError, MissingExtra, require
 from evalcore.shell.data.align import Doc
 from evalcore.shell.files.confinement import Allow
 from evalcore.shell.files.given import expand_glob, parse_path
+from evalcore.shell.safety.credentials import note_credentials
+
+TOKENS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
 
 
 def load_from_hub(path: str, name: object, options: Mapping[str, object], task: str) -> Mapping[str, object]:
@@ -19,6 +23,7 @@ def load_from_hub(path: str, name: object, options: Mapping[str, object], task: 
         datasets = require("datasets", "hf")
     except MissingExtra as missing:
         raise MissingExtra(f"{shown}, and for the Hugging Face hub {missing}; {hint}") from missing
+    note_credentials(os.environ.get(name, "") for name in TOKENS)
     try:
         loaded: object = datasets.load_dataset(path, name=name, **options)
     except Exception as wrong:  # network, hub and broken datasets raise anything
