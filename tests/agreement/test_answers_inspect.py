@@ -202,8 +202,8 @@ def test_a_zstandard_member_that_is_damaged_or_too_large(logs, tmp_path: Path, m
     problems = [one for one in task.rows() if isinstance(one, Problem)]
     assert [one.message.partition(": ")[0] for one in problems] == ["samples/long_epoch_1.json"]
     assert "cannot be unpacked" in problems[0].message
-    monkeypatch.setattr("evalcore.shell.logs.inspect.archive.FREE_BYTES", 100)
-    monkeypatch.setattr("evalcore.shell.logs.inspect.archive.MOST_FOLD", 0)
+    monkeypatch.setattr("evalcore.shell.data.unpack.FREE_BYTES", 100)
+    monkeypatch.setattr("evalcore.shell.data.unpack.MOST_FOLD", 0)
     with pytest.raises(EvalError, match=r"header\.json: unpacks to more than 100 bytes"):
         open_logs([path])
 

@@ -326,7 +326,7 @@ def test_an_inspect_sample_twice(tmp_path: Path) -> None:
 
 
 def test_a_zip_that_unpacks_to_no_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evalcore.shell.logs.inspect.archive.FREE_BYTES", 1 << 16)
+    monkeypatch.setattr("evalcore.shell.data.unpack.FREE_BYTES", 1 << 16)
     big = {**inspect_sample("bomb", 1), "metadata": "0" * (1 << 24)}
     path = put(tmp_path / "a.eval", inspect_zip([*SAMPLES, big]))
     assert "samples/bomb_epoch_1.json: unpacks to more than" in fault(path)

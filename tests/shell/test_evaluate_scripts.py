@@ -64,7 +64,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "metrics/wer").mkdir(parents=True)
     (tmp_path / "metrics/wer/wer.py").write_text(ONE)
     rows = [{"q": f"Say {city}", "a": f"{city} lies on a hill"} for city in CITIES]
-    (tmp_path / "docs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "tasks").mkdir()
+    (tmp_path / "tasks/docs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return tmp_path
 
 
@@ -77,13 +78,12 @@ def task(home: Path, **metric: object) -> Path:
     config = {
         "task": "t",
         "dataset_path": "json",
-        "dataset_kwargs": {"data_files": {"test": str(home / "docs.jsonl")}},
+        "dataset_kwargs": {"data_files": {"test": str(home / "tasks/docs.jsonl")}},
         "test_split": "test",
         "doc_to_text": "q",
         "doc_to_target": "a",
         "metric_list": [{"aggregation": "mean", "higher_is_better": False, **metric}],
     }
-    (home / "tasks").mkdir(exist_ok=True)
     (home / "tasks/t.yaml").write_text(yaml.safe_dump(config))
     return home / "tasks/t.yaml"
 
@@ -115,7 +115,7 @@ def run_theirs(home: Path, entry: dict[str, object]) -> dict[str, object]:
 
         loglikelihood = loglikelihood_rolling = generate_until
 
-    rows = [json.loads(line) for line in (home / "docs.jsonl").read_text().splitlines()]
+    rows = [json.loads(line) for line in (home / "tasks/docs.jsonl").read_text().splitlines()]
     config = {
         "task": "t",
         "custom_dataset": lambda **_: {"test": datasets.Dataset.from_list(rows)},

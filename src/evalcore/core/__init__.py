@@ -1,5 +1,6 @@
 """The pure part: the same records give the same bits. It reads no clock, file, environment or network.
 
+secret_names  names whose values are secret
 records/    what flows through the pipe
 partials/   scores of some documents as bytes that merge
 stats/      errors, intervals, tests and plans, over numbers and influences

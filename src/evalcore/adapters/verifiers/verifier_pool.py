@@ -37,8 +37,9 @@ class VerifierPool:
     outcome. A call that has no verdict in time, raises or ends its process is ``Failed`` with the reason, never a
     score. The deadline counts from when a worker takes the call, not while it waits for a free worker or for one to
     start (``startup`` seconds at most). ``memory`` limits a worker's addresses, in bytes; after ``max_calls`` calls
-    it is replaced. Any number of threads may call; what they call waits with them, so nothing piles up here. A fork or
-    a pickled copy has workers of its own.
+    it is replaced. Environment variables that hold secrets (``OPENAI_API_KEY``) reach it only if ``keep`` names them.
+    Any number of threads may call; what they call waits with them, so nothing piles up here. A fork or a pickled copy
+    has workers of its own.
 
     >>> with VerifierPool("operator:eq", workers=1, deadline=60) as pool:
     ...     pool("4", "4"), pool.outcomes([("4", "5"), ("4",)])
@@ -54,6 +55,7 @@ class VerifierPool:
         startup: float = 60.0,
         memory: int | None = None,
         max_calls: int | None = None,
+        keep: Sequence[str] = (),
     ) -> None:
         for name, value in {"deadline": deadline, "startup": startup, "workers": workers}.items():
             if not (isfinite(value) and value > 0):
@@ -61,7 +63,7 @@ class VerifierPool:
         for name, most in {"memory": memory, "max_calls": max_calls}.items():
             if most is not None and most < 1:
                 raise EvalError(f"expected {name} of at least 1 or None, got {most!r}")
-        self.verify, self.limits = verify, VerifierLimits(deadline, workers, startup, memory, max_calls)
+        self.verify, self.limits = verify, VerifierLimits(deadline, workers, startup, memory, max_calls, tuple(keep))
         self.closed = False
         self._source = _find_source(verify)
         self._worked = False

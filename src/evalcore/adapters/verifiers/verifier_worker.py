@@ -17,6 +17,7 @@ from msgspec import DecodeError, Struct, msgpack
 from evalcore.adapters.verifiers.verifier_loop import Reply, receive, send
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.outcome import OK, UNSCORABLE, Failed, Ok, Outcome, Unscorable
+from evalcore.core.secret_names import drop_secrets
 
 BOOT = "import sys; sys.path[:] = {path!r}; from evalcore.adapters.verifiers.verifier_loop import main; main({fd})"
 """Not ``multiprocessing``'s spawn, which would run the trainer's script again in every worker."""
@@ -24,13 +25,14 @@ DECODER = msgpack.Decoder(Reply)
 
 
 class VerifierLimits(Struct, frozen=True):
-    """How many workers there are, and the seconds, bytes and calls that each may take."""
+    """How many workers there are, the seconds, bytes and calls that each may take, and the secrets that it is given."""
 
     deadline: float
     workers: int
     startup: float
     memory: int | None
     max_calls: int | None
+    keep: tuple[str, ...] = ()
 
 
 class VerifierWorker:
@@ -111,7 +113,11 @@ class VerifierWorker:
                     raise EvalError("the pool is closed")
                 code = BOOT.format(path=sys.path, fd=there.fileno())
                 self.process = Popen(
-                    [sys.executable, "-c", code], pass_fds=[there.fileno()], stdin=DEVNULL, start_new_session=True
+                    [sys.executable, "-c", code],
+                    pass_fds=[there.fileno()],
+                    stdin=DEVNULL,
+                    start_new_session=True,
+                    env=drop_secrets(os.environ, self.limits.keep),
                 )
         except BaseException:
             self.end()

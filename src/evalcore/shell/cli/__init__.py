@@ -121,6 +121,7 @@ def run_guarded(name: str, argv: Sequence[str]) -> int:
     """Run a command; what it raises becomes a message."""
     from evalcore.core.records.errors import EvalError
 
+    keep_secrets(argv)
     try:
         return int(import_module(f"{__name__}.{name}").main(argv))
     except EvalError as wrong:
@@ -132,14 +133,46 @@ def run_guarded(name: str, argv: Sequence[str]) -> int:
         return fail(f"{wrong.strerror or wrong}: {wrong.filename}" if wrong.filename else str(wrong), find_exit(wrong))
     except Exception as wrong:
         if os.environ.get("EVALCORE_TRACEBACK"):
-            raise
+            from traceback import format_exc
+
+            return fail(format_exc(), find_exit(wrong))
         hint = f"{COMMANDS[name].kept}EVALCORE_TRACEBACK=1 shows where this is from"
         return fail(f"unexpected {type(wrong).__name__}: {wrong} ({hint})", find_exit(wrong))
 
 
+def keep_secrets(argv: Sequence[str]) -> None:
+    """Leave no core dump, which would hold keys, and show no secret that was typed; warn of it, for others show it."""
+    from contextlib import suppress
+
+    from evalcore.shell.safety.credentials import note_credentials
+    from evalcore.shell.safety.secrets import find_secrets
+
+    with suppress(ImportError, OSError, ValueError):  # Windows has no such limit
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    typed = [one for one in argv if any(find_secrets(one))]
+    note_credentials(find_secrets(typed))
+    if typed:
+        tell(f"warning: {TYPED}")
+
+
+TYPED = (
+    "a secret was typed on the command line, where `ps` shows it and the shell's history keeps it; put it into an "
+    "environment variable (OPENAI_API_KEY, or the one that model_args api_key_env names)"
+)
+
+
 def fail(message: str, code: int) -> int:
+    tell(f"evalcore: {message}")
+    return code
+
+
+def tell(message: str) -> None:
+    """Write a message to stderr, without anything secret or that a terminal obeys."""
     from evalcore.shell.files.address import hide_addresses
+    from evalcore.shell.safety.credentials import hide_credentials
     from evalcore.shell.safety.safe_text import visible
 
-    sys.stderr.write("evalcore: " + "\n".join(map(visible, hide_addresses(message).split("\n"))) + "\n")
-    return code
+    shown = hide_credentials(hide_addresses(message))
+    sys.stderr.write("\n".join(map(visible, shown.split("\n"))) + "\n")

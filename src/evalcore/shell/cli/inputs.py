@@ -13,8 +13,9 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         from evalcore.shell.files.address import hide_addresses
+        from evalcore.shell.safety.credentials import hide_credentials
 
-        super().error(hide_addresses(message))
+        super().error(hide_credentials(hide_addresses(message)))
 
 
 def new_parser(command: str, what: str, examples: str, usage: str | None = None) -> argparse.ArgumentParser:

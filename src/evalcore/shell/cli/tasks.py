@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from evalcore.core.records.errors import EvalError
+from evalcore.core.records.errors import EvalError, unknown
 from evalcore.shell.cli.inputs import new_parser
 from evalcore.shell.safety.exit_codes import Exit
 from evalcore.shell.safety.safe_text import visible
@@ -21,6 +21,7 @@ EXAMPLES = """examples:
   evalcore tasks search arc                       names with arc in them
   evalcore tasks show gsm8k                       the config of a task, its includes merged; the tree of a group
   evalcore tasks check my_group --include-path .  problems of task files, each with file and line (errors: exit code 1)
+  evalcore tasks trust gsm8k                      what a name needs before it runs: code to trust, files to read
   evalcore tasks --include-path tasks --json      every name, resolved, as JSON
 """
 
@@ -30,9 +31,10 @@ def build_parser() -> argparse.ArgumentParser:
         "tasks",
         "List, search, show and check task files. The tasks of an installed lm-eval are known.",
         EXAMPLES,
-        usage="evalcore tasks [list | search TEXT | show NAME ... | check [NAME ...]] [--include-path FOLDER] [--json]",
+        usage="evalcore tasks [list | search TEXT | show NAME ... | check [NAME ...] | trust [NAME ...]]\n"
+        "                      [--include-path FOLDER] [--json]",
     )
-    out.add_argument("what", nargs="*", help="list (default), search TEXT, show NAME, check [NAME]")
+    out.add_argument("what", nargs="*", help="list (default), search TEXT, show NAME, check [NAME], trust [NAME]")
     out.add_argument("--include-path", "--include_path", nargs="+", action="extend", default=[], metavar="FOLDER")
     out.add_argument("--kind", choices=("task", "py_task", "group", "tag"), help="names of this kind only")
     out.add_argument("--json", action="store_true", help="as JSON; the list with every config resolved")
@@ -102,11 +104,33 @@ def print_problems(index: TaskIndex, names: Sequence[str], given: argparse.Names
     return Exit.INCOMPLETE if errors else Exit.DONE
 
 
+def print_needs(index: TaskIndex, names: Sequence[str], given: argparse.Namespace) -> int:
+    """Print what names need before they may run, and how many need what."""
+    from collections import Counter
+
+    from evalcore.shell.tasks.needs import REASONS, list_needs
+
+    for name in names:
+        if name not in index.entries:
+            raise unknown("name", name, index.entries)
+    needs = list_needs(index, list(names) or None)
+    if given.json:
+        _write_json(msgspec.to_builtins(needs))
+        return 0
+    sys.stdout.write("".join(visible(f"{one.name}  {one.kind}  {one.what}") + "\n" for one in needs))
+    counts = Counter(kind for _, kind in dict.fromkeys((one.name, one.kind) for one in needs))
+    told = [f"{len({one.name for one in needs}):,} of {len(names or index.entries):,} names need something"]
+    told += [f"{counts[kind]:,} {why}" for kind, why in REASONS.items() if counts[kind]]
+    sys.stderr.write("\n  ".join(told) + "\n")
+    return 0
+
+
 ACTIONS: Mapping[str, Callable[[TaskIndex, Sequence[str], argparse.Namespace], int]] = {
     "list": print_entries,
     "search": print_entries,
     "show": print_names,
     "check": print_problems,
+    "trust": print_needs,
 }
 
 

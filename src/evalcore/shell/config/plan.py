@@ -15,9 +15,10 @@ from evalcore.core.records.frozen_dict import FrozenDict, FrozenRecord
 from evalcore.core.records.outcome import Rule
 from evalcore.shell.config.keys import KEYS
 from evalcore.shell.config.locations import anchor_paths, is_path, locate_key, locate_message
+from evalcore.shell.config.plan_secrets import find_credentials, refuse_hidden
 from evalcore.shell.config.values import parse_allowance, parse_pairs, split_tasks
 from evalcore.shell.files.given import parse_path
-from evalcore.shell.safety.secrets import HIDDEN
+from evalcore.shell.safety.credentials import note_credentials
 
 if TYPE_CHECKING:
     from evalcore.core.tables import Tables
@@ -145,6 +146,7 @@ def make_plan(
     >>> read.plan.tasks, read.warnings
     (('a', 'b'), ('device has no effect: give it to the backend that has devices, in model_args',))
     """
+    note_credentials(find_credentials(given))
     for key in given:
         if key not in KEYS:
             raise unknown("key", str(key), KEYS, f" - at {locate_key(where, text, str(key))}")
@@ -214,11 +216,7 @@ def _spread_seeds(given: object, where: str) -> object:
 def _check_plan(plan: Plan, where: str) -> None:
     if not plan.tasks:
         raise EvalError(f"expected tasks in {where}, got none; see `evalcore tasks`")
-    hidden = next((key for key, value in plan.model_args.items() if HIDDEN in str(value)), None)
-    if hidden is not None:
-        raise EvalError(
-            f"model_args {hidden}: this value was left out of the file it is from; give it again - at {where}"
-        )
+    refuse_hidden({"model_args": plan.model_args, "gen_kwargs": plan.gen_kwargs, "tasks": plan.tasks}, where)
     if plan.limit is not None and plan.samples is not None:
         raise EvalError(f"expected limit or samples, got both - at {where}")
     if plan.fewshot_as_multiturn and not plan.apply_chat_template:

@@ -21,6 +21,8 @@ from evalcore.core.records.errors import EvalError
 
 MOST_BYTES = 16_000_000
 MOST_DEPTH = 200
+MOST_NODES = 200_000
+"""Keys and values of a file; no file of lm-eval's has a hundred."""
 
 PARSER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 CORE = "tag:yaml.org,2002:"
@@ -142,19 +144,27 @@ def _compose_node(text: str | bytes, path: str) -> Node | None:
 
 
 def _refuse_bombs(text: str | bytes, path: str) -> None:
-    """Refuse aliases, by which a small file becomes a huge one, and nesting that would exhaust the C stack.
+    """Refuse aliases, by which a small file becomes a huge one, nesting that would exhaust the C stack, and more values
+    than can be read in a moment.
 
-    A text without these characters has neither: an alias takes an ``&`` and a ``*``, every level one of the others
-    and one more character to end it.
+    A short text without these characters has none: an alias takes an ``&`` and a ``*``, every level one of the others
+    and one more character to end it, every value a character and what ends it.
     """
     star, anchor, levels = ("*", "&", "[{-?:") if isinstance(text, str) else (b"*", b"&", LEVELS)
     aliases = star in text and anchor in text  # type: ignore[operator]  # all are text, or all bytes
-    if not aliases and (len(text) <= 2 * MOST_DEPTH or sum(map(text.count, levels)) <= MOST_DEPTH):  # type: ignore[arg-type]
+    many = len(text) > MOST_NODES
+    if not (aliases or many) and (len(text) <= 2 * MOST_DEPTH or sum(map(text.count, levels)) <= MOST_DEPTH):  # type: ignore[arg-type]
         return
-    depth = 0
+    depth = nodes = 0
     for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
         line = event.start_mark.line + 1 if event.start_mark else 1
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        nodes += isinstance(event, yaml.NodeEvent)
+        if nodes > MOST_NODES:
+            raise EvalError(
+                f"{path}:{line}: expected at most {MOST_NODES:,} keys and values, got more; "
+                "documents belong in a JSONL file"
+            )
         if isinstance(event, yaml.AliasEvent):
             raise EvalError(f"{path}:{line}: aliases are not read (*{event.anchor}); write the value out")
         if depth > MOST_DEPTH:

@@ -1,23 +1,24 @@
-"""Parquet and Arrow files, read by pyarrow."""
+"""Parquet and Arrow files as documents, read by pyarrow."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from evalcore.core.records.errors import EvalError, require
 from evalcore.shell.data.align import Doc
+from evalcore.shell.data.parquet_files import bound_batches, read_batches
 from evalcore.shell.files.remote_path import RemotePath
 
 
 def read_parquet(path: Path, options: Mapping[str, object]) -> list[Doc]:
     """Read the rows of a Parquet file; ``columns`` selects some columns."""
-    parquet, columns = require("pyarrow.parquet", "parquet"), options.get("columns")
+    columns = options.get("columns")
     if columns is not None and not (isinstance(columns, list) and all(isinstance(name, str) for name in columns)):
         raise EvalError(f"{path}: expected columns to be a list of names, got {str(columns)[:60]}")
-    return _read_rows(path, lambda: parquet.read_table(name_parquet(path), columns=columns))
+    return _read_rows(path, lambda: read_batches(path, columns))
 
 
 def read_arrow(path: Path, options: Mapping[str, object]) -> list[Doc]:
@@ -25,20 +26,17 @@ def read_arrow(path: Path, options: Mapping[str, object]) -> list[Doc]:
     arrow = require("pyarrow", "parquet")
     ipc = require("pyarrow.ipc", "parquet")
 
-    def read() -> object:
+    def read() -> Iterator[Any]:
         with map_arrow(path) as source:
             try:
-                return ipc.open_file(source).read_all()
+                file = ipc.open_file(source)
             except arrow.ArrowInvalid:
                 source.seek(0)
-                return ipc.open_stream(source).read_all()
+                yield from ipc.open_stream(source)
+            else:
+                yield from map(file.get_batch, range(file.num_record_batches))
 
-    return _read_rows(path, read)
-
-
-def name_parquet(path: Path) -> Path | IO[bytes]:
-    """What pyarrow takes for a Parquet file: its path or, in a store, the open file."""
-    return path.open("rb") if isinstance(path, RemotePath) else path
+    return _read_rows(path, lambda: bound_batches(read(), path))
 
 
 @contextmanager
@@ -50,12 +48,14 @@ def map_arrow(path: Path) -> Iterator[Any]:
         yield source
 
 
-def _read_rows(path: Path, read: Callable[[], object]) -> list[Doc]:
+def _read_rows(path: Path, read: Callable[[], Iterator[Any]]) -> list[Doc]:
     arrow = require("pyarrow", "parquet")
     if not path.is_file():
         raise EvalError(f"{path}: no such file")
     try:
-        rows: list[Doc] = read().to_pylist()  # type: ignore[attr-defined]  # a pyarrow.Table
+        rows: list[Doc] = [row for batch in read() for row in batch.to_pylist()]
+    except EvalError:
+        raise
     except (arrow.ArrowException, OSError, ValueError, TypeError, OverflowError) as wrong:
         raise EvalError(f"{path}: cannot be read: {(str(wrong).splitlines() or [type(wrong).__name__])[0]}") from wrong
     return rows

@@ -12,6 +12,7 @@ from evalcore.shell.data.csv_files import OPTIONS as CSV_OPTIONS
 from evalcore.shell.data.folders import sort_into_splits
 from evalcore.shell.data.hub import list_documents
 from evalcore.shell.data.readers import BUILDERS, DATA_READERS, Reader, Readers, find_files, list_files_in, read_files
+from evalcore.shell.files.confinement import Allow, allow_any
 from evalcore.shell.files.given import parse_path
 
 Read = Callable[[], Sequence[Doc]]
@@ -94,7 +95,7 @@ def is_remote(data_files: object) -> bool:
     return isinstance(data_files, str) and "://" in data_files
 
 
-def open_builder(kind: str, options: Mapping[str, object], roots: Sequence[Path]) -> Parts:
+def open_builder(kind: str, options: Mapping[str, object], roots: Sequence[Path], allow: Allow = allow_any) -> Parts:
     """Open the splits of ``dataset_path: json|csv|parquet|arrow|text`` with its ``data_files`` or ``data_dir``."""
     rest = {name: value for name, value in options.items() if name not in ("data_files", "data_dir")}
     for name in sorted(rest.keys() - BUILDER_OPTIONS[kind], key=str):
@@ -106,30 +107,32 @@ def open_builder(kind: str, options: Mapping[str, object], roots: Sequence[Path]
         place = _find_folder(str(folder), roots, DATA_READERS) if folder is not None else None
         if place is None:
             raise EvalError(f"dataset_path: {kind} needs data_files, or a data_dir that exists, in dataset_kwargs")
-        return _open_folder(place, DATA_READERS, rest, reader)
+        return _open_folder(place, DATA_READERS, rest, reader, allow)
     if folder is not None:
         roots = [root / str(folder) for root in (*roots, Path())]
 
     def later(source: object) -> Read:
-        return lambda: read_files(find_files(_check_paths(source), roots), rest, reader)
+        return lambda: read_files(map(allow, find_files(_check_paths(source), roots)), rest, reader)
 
     by_split = files if isinstance(files, Mapping) else {"train": files}
     return {str(name): later(source) for name, source in by_split.items()}
 
 
-def open_path(path: str, name: object, roots: Sequence[Path], readers: Readers = DATA_READERS) -> Parts | None:
+def open_path(
+    path: str, name: object, roots: Sequence[Path], readers: Readers = DATA_READERS, allow: Allow = allow_any
+) -> Parts | None:
     """Open the splits of a local folder, or of a local file, which serves every split; None if there is neither.
 
     A folder inside named after the configuration (``dataset_name``) takes precedence.
     """
     for place in (*roots, Path()):
         if (place / parse_path(path)).is_file():
-            return {"*": lambda: read_files(find_files(path, roots, readers), {}, readers=readers)}
+            return {"*": lambda: read_files(map(allow, find_files(path, roots, readers)), {}, readers=readers)}
     folder = _find_folder(path, roots, readers)
     if folder is None:
         return None
     inner = folder / str(name)
-    return _open_folder(inner if name and inner.is_dir() else folder, readers)
+    return _open_folder(inner if name and inner.is_dir() else folder, readers, allow=allow)
 
 
 def _find_folder(name: str | Path, roots: Sequence[Path], readers: Readers) -> Path | None:
@@ -139,9 +142,13 @@ def _find_folder(name: str | Path, roots: Sequence[Path], readers: Readers) -> P
 
 
 def _open_folder(
-    folder: Path, readers: Readers, options: Mapping[str, object] | None = None, reader: Reader | None = None
+    folder: Path,
+    readers: Readers,
+    options: Mapping[str, object] | None = None,
+    reader: Reader | None = None,
+    allow: Allow = allow_any,
 ) -> Parts:
     def later(paths: Sequence[Path]) -> Read:
-        return lambda: read_files(paths, options or {}, reader, readers=readers)
+        return lambda: read_files(map(allow, paths), options or {}, reader, readers=readers)
 
     return {name: later(paths) for name, paths in sort_into_splits(list_files_in(folder, readers), folder).items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from pyrsistent import PMap, pmap
@@ -57,16 +57,17 @@ BUILDERS: dict[str, Reader] = {
 
 
 def read_files(
-    paths: Sequence[Path],
+    paths: Iterable[Path],
     options: Mapping[str, object],
     reader: Reader | None = None,
     *,
     readers: Readers = DATA_READERS,
 ) -> list[Doc]:
     """Read the documents of these files one after another, with the columns of all; by one reader, or by suffix."""
-    parts = [(reader or choose_reader(path, readers))(path, options) for path in paths]
+    files = list(paths)
+    parts = [(reader or choose_reader(path, readers))(path, options) for path in files]
     docs = [doc for part in parts for doc in part]
-    return parts[0] if len(parts) == 1 else align_documents(docs, ", ".join(map(str, paths[:3])))
+    return parts[0] if len(parts) == 1 else align_documents(docs, ", ".join(map(str, files[:3])))
 
 
 def choose_reader(path: Path, readers: Readers = DATA_READERS) -> Reader:

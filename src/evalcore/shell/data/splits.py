@@ -8,9 +8,10 @@ from typing import TypeVar
 
 from evalcore.core.records.errors import EvalError, locate, place
 from evalcore.shell.data.align import Doc
-from evalcore.shell.data.hub import check_splits, list_documents, load_from_hub
+from evalcore.shell.data.hub import check_splits, list_documents, load_from_hub, refuse_local
 from evalcore.shell.data.local import Parts, Read, is_remote, open_builder, open_path, read_given
 from evalcore.shell.data.readers import BUILDERS, DATA_READERS, Readers
+from evalcore.shell.files.confinement import Allow, allow_any
 from evalcore.shell.files.given import parse_path
 
 Result = TypeVar("Result")
@@ -66,10 +67,12 @@ def load_splits(
     *,
     root: str | Path | Sequence[str | Path] = ".",
     readers: Readers = DATA_READERS,
+    allow: Allow = allow_any,
 ) -> Splits:
     """Load the documents of a task: from the override, its own files, its ``custom_dataset`` or the hub, in that order.
 
     Relative paths are searched under each ``root`` in turn (the task file's folder), then in the working directory.
+    ``allow`` decides which files a task may name itself; those of the override are the user's own choice.
 
     >>> load_splits({"task": "t", "test_split": "test"}, [{"q": "2 + 2 ="}])["test"]
     [{'q': '2 + 2 ='}]
@@ -87,13 +90,18 @@ def load_splits(
     def find() -> Parts:
         if override is not None:
             return read_given(override, roots, readers)
-        return _find_own(config, options, task, roots, readers)
+        return _find_own(config, options, task, roots, readers, allow)
 
     return Splits(task, find, named, warnings)
 
 
 def _find_own(
-    config: Mapping[str, object], options: dict[str, object], task: str, roots: Sequence[Path], readers: Readers
+    config: Mapping[str, object],
+    options: dict[str, object],
+    task: str,
+    roots: Sequence[Path],
+    readers: Readers,
+    allow: Allow,
 ) -> Parts:
     custom = config.get("custom_dataset")
     if callable(custom):
@@ -102,9 +110,12 @@ def _find_own(
     if not isinstance(path, str) or not path:
         raise EvalError(f"no dataset_path; name one, or give local documents: `data: {{{task}: file.jsonl}}`")
     if path in BUILDERS and not is_remote(options.get("data_files")):
-        return open_builder(path, options, roots)
-    local = open_path(path, name, roots, readers) if not options.get("data_files") else None
-    return local if local is not None else _defer_reading(load_from_hub(path, name, options, task), task)
+        return open_builder(path, options, roots, allow)
+    local = open_path(path, name, roots, readers, allow) if not options.get("data_files") else None
+    if local is not None:
+        return local
+    refuse_local(path, options, allow)
+    return _defer_reading(load_from_hub(path, name, options, task), task)
 
 
 def _call_custom(

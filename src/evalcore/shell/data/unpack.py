@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -14,7 +15,28 @@ from evalcore.shell.data.wire import MOST_BYTES
 
 FREE_BYTES = 256 << 20
 MOST_FOLD = 200
-"""A compressed file may grow to 256 MB, and beyond that to 200 times its size; real text grows 3 to 20 times."""
+LINE_WEIGHT = 64
+"""A compressed file may grow to 256 MB, and beyond that to 200 times its size; real text grows 3 to 20 times.
+
+Every line counts as 64 bytes more, for it becomes a document or takes the time of one.
+"""
+RAISED = "EVALCORE_MAX_UNPACKED"
+
+
+def limit_unpacked(size: int) -> int:
+    """Limit the bytes that a packed file of this size may unfold to; the environment may raise the limit."""
+    raised = os.environ.get(RAISED, "0").replace("_", "")
+    if not raised.isdecimal():
+        raise EvalError(f"expected a number of bytes in the environment variable {RAISED}, got {raised[:40]!r}")
+    return max(FREE_BYTES, MOST_FOLD * size, int(raised))
+
+
+def refuse_unpacked(where: object, most: int) -> EvalError:
+    """The error of a file that unfolds to more than its limit."""
+    return EvalError(
+        f"{where}: unpacks to more than {most:,} bytes, {MOST_FOLD} times its size; if that is right, set the "
+        f"environment variable {RAISED} to more"
+    )
 
 
 def _open_gzip(file: IO[bytes]) -> IO[bytes]:
@@ -62,7 +84,7 @@ class _Capped(io.RawIOBase):
     """A stream that refuses to yield more than a limit."""
 
     def __init__(self, inner: IO[bytes], most: int, path: Path) -> None:
-        self._inner, self._left, self._path = inner, most, path
+        self._inner, self._left, self._most, self._path = inner, most, most, path
 
     def readable(self) -> bool:
         return True
@@ -70,11 +92,9 @@ class _Capped(io.RawIOBase):
     def readinto(self, buffer: object) -> int:
         view = memoryview(cast(bytearray, buffer))
         data = self._inner.read(len(view))
-        self._left -= len(data)
+        self._left -= len(data) + LINE_WEIGHT * data.count(b"\n")
         if self._left < 0:
-            raise EvalError(
-                f"{self._path}: unpacks to more than {MOST_FOLD} times its size; unpack it by hand if that is right"
-            )
+            raise refuse_unpacked(self._path, self._most)
         view[: len(data)] = data
         return len(data)
 
@@ -93,8 +113,8 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
                 with io.BufferedReader(plain) as file:
                     yield file
                 return
-            most = max(FREE_BYTES, MOST_FOLD * size)
-            with opener(plain) as packed, io.BufferedReader(_Capped(packed, most, path), 1 << 20) as file:
+            capped = partial(_Capped, most=limit_unpacked(size), path=path)
+            with opener(plain) as packed, io.BufferedReader(capped(packed), 1 << 20) as file:
                 yield file
     except (EvalError, UnicodeError):
         raise

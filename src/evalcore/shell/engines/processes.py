@@ -15,11 +15,14 @@ from threading import Lock, Thread
 from typing import IO, cast
 
 from evalcore.core.records.errors import EvalError
+from evalcore.core.secret_names import drop_secrets
 from evalcore.shell.engines.interface import Means, Merge, Work, WorkerLost, count_cores
 from evalcore.shell.engines.unit_queue import UnitQueue
 from evalcore.shell.engines.worker import DONE, expect_done, read_frame, write_frame
 
 ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+KEPT = ("AWS_", "AZURE_", "GOOGLE_", "HF_", "HUGGING_FACE_", "FSSPEC_")
+"""Secrets that a worker may need, to read logs and data: those of stores and of the hub. No worker asks a model."""
 LIVES = 2
 """How many workers may be lost over one unit before it is given up."""
 
@@ -112,7 +115,7 @@ class _Pool:
 def start_process(module: str) -> subprocess.Popen[bytes]:
     """Start a module as a process that finds the modules of this one, with a pipe to it and one from it."""
     paths = os.pathsep.join(path or os.getcwd() for path in sys.path)
-    environment = {**dict.fromkeys(ONE_THREAD, "1"), **os.environ, "PYTHONPATH": paths}
+    environment = {**dict.fromkeys(ONE_THREAD, "1"), **drop_secrets(os.environ, KEPT), "PYTHONPATH": paths}
     command = [sys.executable, "-m", module]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
 

@@ -6,4 +6,5 @@ stores       the kinds of stores, and connections to them
 remote_path  a file or folder of a store, as a path
 remote_file  the bytes of such a file
 given        paths, addresses and globs as people write them, into paths
+confinement  files that lie inside some folders, wherever links lead
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import TypeVar
 
@@ -33,6 +33,32 @@ def spread_data(
         else:
             raise unknown(f"task in {key}", name, [*names, *groups])
     return out
+
+
+def list_paths(data: object) -> Iterator[str]:
+    """List the paths that ``data:`` names, in any of its forms; documents in place are none.
+
+    >>> list(list_paths({"a": "x.jsonl", "b": {"test": ("y.csv",)}, "c": [{"q": "a/b"}]}))
+    ['x.jsonl', 'y.csv']
+    """
+    if isinstance(data, str):
+        yield data
+    elif isinstance(data, Mapping):
+        for one in data.values():
+            yield from list_paths(one)
+    elif isinstance(data, list | tuple):
+        yield from (one for one in data if isinstance(one, str))
+
+
+def has_include(spec: object) -> bool:
+    """Whether a task that is written in place includes a file, at any depth.
+
+    >>> has_include({"group": "g", "task": [{"task": "a", "include": "b.yaml"}]}), has_include({"task": "a"})
+    (True, False)
+    """
+    if isinstance(spec, Mapping):
+        return "include" in spec or any(map(has_include, spec.values()))
+    return isinstance(spec, list | tuple) and any(map(has_include, spec))
 
 
 def clusters_by_task(

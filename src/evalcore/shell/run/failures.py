@@ -11,6 +11,7 @@ from evalcore.core.groups.tree import Tree, leaves
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.output.terminal.notes import group_warnings
 from evalcore.shell.output.terminal.progress import Progress
+from evalcore.shell.safety.credentials import hide_credentials
 
 
 class Unbuildable(EvalError):
@@ -97,6 +98,6 @@ def tell_early(
     prompts: Iterable[str], failed: Mapping[str, str], warnings: Sequence[str], tasks: Iterable[str], shown: Progress
 ) -> None:
     """Tell what there is to say of tasks once they are built."""
-    sys.stderr.write("".join(prompts))
+    sys.stderr.write(hide_credentials("".join(prompts)))
     for text in (*tell_failures(failed), *group_warnings(warnings, set(tasks))):
         shown.warn(text)

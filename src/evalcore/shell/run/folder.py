@@ -89,10 +89,9 @@ def claim_folder(
 
     A folder is for one model and one set of tasks. Anything else may change, and costs no answer that still fits.
     """
-    from evalcore.shell.output.files.run_files import MAY_HOLD_SECRETS, write_config, write_run
-    from evalcore.shell.safety.secrets import redact
+    from evalcore.shell.output.files.run_files import redact_config, write_config, write_run
 
-    mine = {key: redact(value) if key in MAY_HOLD_SECRETS else value for key, value in settled(plan, home).items()}
+    mine = redact_config(settled(plan, home))
     theirs, earlier = _earlier_config(folder / "config.yaml"), earlier_run(folder)
     changed = [key for key in sorted({*mine, *(theirs or ())}) if (theirs or mine).get(key) != mine.get(key)]
     foreign = [key for key in ("tasks",) if key in changed]

@@ -21,22 +21,33 @@ from evalcore.shell.config.plan import PATH_ARGS, Pin, Plan
 from evalcore.shell.data.local import find_override
 from evalcore.shell.data.readers import DATA_READERS, Readers
 from evalcore.shell.data.splits import load_splits
+from evalcore.shell.files.confinement import allow_any, confine_paths
 from evalcore.shell.models import MODELS, find_backend
 from evalcore.shell.models.model import Backend, Model
 from evalcore.shell.output.terminal.progress import Progress
 from evalcore.shell.prompts.build import build_task
 from evalcore.shell.prompts.ready_task import Asking, Built
-from evalcore.shell.run.by_task import clusters_by_task, spread_data
+from evalcore.shell.run.by_task import clusters_by_task, has_include, list_paths, spread_data
 from evalcore.shell.run.failures import note_failure, refuse_failures
 from evalcore.shell.tasks.code import hash_code
 from evalcore.shell.tasks.evaluate_scripts import HINT, find_scripts
 from evalcore.shell.tasks.library.cache import open_library
+from evalcore.shell.tasks.library.includes import is_shipped
 from evalcore.shell.tasks.resolution import INLINE, resolve_specs
 from evalcore.shell.tasks.trust import Trust, load_functions, load_groups, read_trust, refuse_untrusted
 
+ALLOWING = (
+    "To allow it: --trust {path} (which lets code there run as well), or choose the task's data yourself: "
+    '--data \'{{"%s": "FILE"}}\''
+)
+"""What to type where a task file names data that is not of its folders."""
+
 
 class Selected(FrozenRecord, frozen=True):
-    """The tasks of a plan: trees, configs with their code loaded, local data, files, warnings, code that may run."""
+    """The tasks of a plan: trees, configs with their code loaded, local data, files, warnings, code that may run.
+
+    ``readable`` are the files and folders whose data any of its task files may name.
+    """
 
     trees: tuple[Tree[Options], ...]
     configs: Mapping[str, Mapping[str, object]]
@@ -46,6 +57,7 @@ class Selected(FrozenRecord, frozen=True):
     trusted: Mapping[str, str]
     clusters: Mapping[str, str] = FrozenDict()
     failed: Mapping[str, str] = FrozenDict()
+    readable: tuple[str, ...] = ()
 
 
 class Prepared(NamedTuple):
@@ -63,6 +75,8 @@ def select_tasks(plan: Plan, home: Path | None, tables: Tables = EVALCORE) -> Se
     trust = read_trust(_seen_from(one, home) for one in plan.trust)
     data = spread_data(plan.data, found.trees, found.tasks)
     local = [name for name in found.tasks if find_override(data, name) is not None]
+    named_data = [find_path(one, home) for one in list_paths(plan.data)]
+    own = [root for root in index.roots if not is_shipped(root)]
     _refuse_strangers(plan, found.tasks)
     configs: dict[str, Mapping[str, object]] = {}
     failed: dict[str, str] = {}
@@ -87,6 +101,7 @@ def select_tasks(plan: Plan, home: Path | None, tables: Tables = EVALCORE) -> Se
         dict(sorted(hashes.items())),
         clusters_by_task(plan.cluster, found.trees, found.tasks),
         failed,
+        (*own, *(str(home),) * (home is not None), *named_data, *trust.paths),
     )
 
 
@@ -184,7 +199,11 @@ def build_one(
         config, override = thaw_dict(selected.configs[name]), thaw_value(find_override(selected.data, name))
         folder = _find_folder(selected.sources[name])
         beside = [Path(folder)] if folder and override is None else []
-        splits = load_splits(config, override, root=[*beside, *([home] if home else [])], readers=readers)
+        places = [*beside, *([home] if home else [])]
+        inside = [*map(str, places), *selected.readable]
+        own = not places and not has_include(plan.tasks)  # the words of who calls us, of no file
+        allow = allow_any if own else confine_paths(inside, ALLOWING % name)
+        splits = load_splits(config, override, root=places, readers=readers, allow=allow)
         asking = asking_of(plan, model, name, selected.clusters.get(name), as_host=tables.as_host)
         built = build_task(config, splits, asking)
         _check_task(built, model, tables)

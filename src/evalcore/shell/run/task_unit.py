@@ -22,6 +22,7 @@ from evalcore.core.records.frozen_dict import FrozenDict, freeze_dict, thaw_dict
 from evalcore.core.records.score import Scored, adopt_scores
 from evalcore.core.tables import Tables, specs_of
 from evalcore.shell.config.plan import Plan
+from evalcore.shell.config.plan_secrets import find_credentials
 from evalcore.shell.data.readers import Readers
 from evalcore.shell.engines.engines import find_engine
 from evalcore.shell.engines.interface import Means
@@ -36,6 +37,7 @@ from evalcore.shell.run.collector import without_collector
 from evalcore.shell.run.failures import note_failure, offer_others, refuse_exit, refuse_failures, tell_early
 from evalcore.shell.run.prepare import Selected, asking_of, build_one, open_model, select_tasks
 from evalcore.shell.run.write import Finish, ScoredTask, keeps_samples, write_task
+from evalcore.shell.safety.credentials import note_credentials
 
 
 class ScoredRun(Struct, frozen=True):
@@ -131,6 +133,7 @@ class TaskWork(Struct, frozen=True, eq=False):
 
 @lru_cache(maxsize=1)
 def _open(work: TaskWork) -> tuple[Selected, Model]:
+    note_credentials(find_credentials({"gen_kwargs": work.plan.gen_kwargs, "model_args": work.plan.model_args}))
     return select_tasks(work.plan, work.home, work.tables), open_model(work.plan, work.home, work.models)
 
 

@@ -10,15 +10,16 @@ from pathlib import Path
 
 from evalcore.core.records.errors import CannotWrite, EvalError
 from evalcore.shell.files.remote_path import RemotePath
+from evalcore.shell.safety.credentials import hide_credentials
 
 
 def replace_file(path: Path, parts: Iterable[str]) -> Path:
-    """Put a text in place at once."""
+    """Put a text in place at once, without the credentials in use."""
 
     def write(part: Path) -> None:
         with open(part, "x", encoding="ascii", newline="\n") as file:
             for text in parts:
-                file.write(text)
+                file.write(hide_credentials(text))
 
     return replace_with(path, write)
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from evalcore.core.records.errors import EvalError, MissingExtra, require
-from evalcore.shell.data.unpack import FREE_BYTES, MOST_FOLD
+from evalcore.shell.data.unpack import limit_unpacked, refuse_unpacked
 from evalcore.shell.data.wire import decode_line
 from evalcore.shell.logs.inspect.samples import SampleKey
 
@@ -61,7 +61,7 @@ def list_samples(zipped: ZipFile) -> list[Member]:
 
 def read_member(zipped: ZipFile, info: ZipInfo) -> bytes:
     """Read a member of at most 256 MB or 200 times its compressed size."""
-    most = max(FREE_BYTES, MOST_FOLD * info.compress_size)
+    most = limit_unpacked(info.compress_size)
     try:
         if info.compress_type == ZSTD:
             data = _read_zstd(zipped, info, most)
@@ -73,7 +73,7 @@ def read_member(zipped: ZipFile, info: ZipInfo) -> bytes:
     except (*BROKEN, NotImplementedError) as wrong:
         raise EvalError(f"{info.filename}: cannot be unpacked: {wrong}") from wrong
     if len(data) > most:
-        raise EvalError(f"{info.filename}: unpacks to more than {most:,} bytes")
+        raise refuse_unpacked(info.filename, most)
     return data
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 from msgspec import Struct
 
 from evalcore.core.records.errors import EvalError, require
-from evalcore.shell.data.arrow_files import map_arrow, name_parquet
+from evalcore.shell.data.arrow_files import map_arrow
 from evalcore.shell.data.csv_files import name_columns, read_rows
 from evalcore.shell.data.json_files import USUAL
+from evalcore.shell.data.parquet_files import bound_batches, read_batches
 from evalcore.shell.data.unpack import LineFault, open_bytes, read_lines
 from evalcore.shell.data.wire import MOST_BYTES, decode_line, encode_line
 from evalcore.shell.logs.head import LogFile, is_torn
@@ -181,6 +182,8 @@ def read_arrow_rows(path: Path, batches: Iterable[object], mapping: ColumnMap, n
             for cells in batch.to_pylist():  # type: ignore[attr-defined]
                 number += 1
                 yield TableRow(Record(number, 0, b"", item=True), cells)
+    except EvalError:
+        raise
     except (arrow.ArrowException, OSError, ValueError, TypeError, OverflowError) as wrong:
         raise EvalError(f"{path}: cannot be read: {(str(wrong).splitlines() or [type(wrong).__name__])[0]}") from wrong
 
@@ -189,15 +192,15 @@ def _batches(path: Path) -> Iterator[object]:
     with path.open("rb") as file:
         magic = file.read(6)
     if magic.startswith(b"PAR1"):
-        yield from require("pyarrow.parquet", "parquet").ParquetFile(name_parquet(path)).iter_batches(batch_size=BATCH)
+        yield from read_batches(path, size=BATCH)
         return
     ipc = require("pyarrow.ipc", "parquet")
     with map_arrow(path) as source:
         if magic == b"ARROW1":
             file = ipc.open_file(source)
-            yield from (file.get_batch(at) for at in range(file.num_record_batches))
+            yield from bound_batches(map(file.get_batch, range(file.num_record_batches)), path)
         else:
-            yield from ipc.open_stream(source)
+            yield from bound_batches(ipc.open_stream(source), path)
 
 
 FORMS: Mapping[str, Callable[[Path, ColumnMap], Rows]] = {

@@ -10,11 +10,12 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from evalcore.core.records.errors import require
+from evalcore.shell.data.parquet_files import read_batches
 from evalcore.shell.logs.head import LogFile
 from evalcore.shell.logs.json_records import MARK, Record
 from evalcore.shell.logs.log import Logged, Problem
 from evalcore.shell.logs.tables.column_map import ColumnMap
-from evalcore.shell.logs.tables.table_rows import Rows, TableRow, is_whole, read_arrow_rows, read_json_row
+from evalcore.shell.logs.tables.table_rows import BATCH, Rows, TableRow, is_whole, read_arrow_rows, read_json_row
 from evalcore.shell.logs.units.unit import Cut, Unit, UnitNotes, count_lines, cut_lines, has_lines, mark_id, read_range
 
 Documents = Callable[[Callable[[], Rows]], Iterator[Logged | Problem]]
@@ -73,4 +74,4 @@ def _read_groups(mapping: ColumnMap, unit: Unit) -> Rows:
         if unit.start <= row and (unit.stop is None or row < unit.stop):
             groups.append(at)
         row += parquet.metadata.row_group(at).num_rows
-    return read_arrow_rows(unit.path, parquet.iter_batches(row_groups=groups, batch_size=1024), mapping, unit.start)
+    return read_arrow_rows(unit.path, read_batches(unit.path, row_groups=groups, size=BATCH), mapping, unit.start)

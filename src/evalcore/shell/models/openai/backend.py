@@ -23,6 +23,7 @@ from evalcore.shell.models.openai.body import (
 from evalcore.shell.models.openai.endpoint import Endpoint, find_endpoint
 from evalcore.shell.models.openai.http_faults import Patience
 from evalcore.shell.models.openai.logprobs import place_text, read_likelihood, write_echo
+from evalcore.shell.safety.credentials import note_credentials
 
 if TYPE_CHECKING:
     import asyncio
@@ -45,6 +46,7 @@ def open_server(kind: ServerKind, given: Mapping[str, object], *, base: float = 
     """Open a model behind a server. ``base`` is the first wait before a retry, in seconds."""
     settings = read_settings(kind, given)
     endpoint = find_endpoint(kind, settings, environ)
+    note_credentials(endpoint.hidden.reveal().secrets)
     patience = Patience(
         retries=settings.max_retries,
         total=settings.timeout,

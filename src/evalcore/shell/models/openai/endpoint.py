@@ -14,13 +14,12 @@ from msgspec import Struct
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.shell.models.openai.arguments import OPENAI, ServerKind, ServerSettings
+from evalcore.shell.safety.secrets import LONG
 
 T = TypeVar("T")
 
 TELLING = ("auth", "key", "token", "secret", "cookie", "password", "credential")
 SIGNED = ("sig", "code", "pwd")
-LONG = 16
-"""A value of this length in the query of an address counts as a key, whatever its name."""
 
 
 class Hidden(Generic[T]):
@@ -91,7 +90,13 @@ def find_endpoint(kind: ServerKind, settings: ServerSettings, environ: Mapping[s
     target = urlunsplit((url.scheme, url.netloc.rpartition("@")[2], url.path, url.query, ""))
     query = parse_qsl(url.query, keep_blank_values=True)
     hidden = [value or name for name, value in query if _is_telling(name) or len(value or name) >= LONG]
-    secrets = (key or "", unquote(url.password or ""), credentials.get("Authorization", "").partition(" ")[2], *hidden)
+    hidden += [value for value in (settings.header or {}).values() if len(value) >= LONG]
+    secrets = (
+        key or "",
+        unquote(url.password or url.username or ""),
+        credentials.get("Authorization", "").partition(" ")[2],
+        *hidden,
+    )
     return Endpoint(
         shown,
         Hidden(Sent(target, headers, tuple(dict.fromkeys(filter(None, secrets))))),

@@ -27,6 +27,7 @@ from evalcore.shell.models.openai.http_faults import (
     parse_wait,
     read_message,
 )
+from evalcore.shell.safety.credentials import list_credentials
 from evalcore.shell.safety.secrets import hide_in_body, hide_in_text
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ async def post_body(session: Session, body: bytes, read: Callable[[bytes], T]) -
         except Wrong as caught:
             wrong = caught
         # outside the handler, so that no error carries along a message before it was redacted
-        reason = hide_in_text(wrong.reason, session.endpoint.hidden.reveal().secrets)
+        reason = hide_in_text(wrong.reason, (*session.endpoint.hidden.reveal().secrets, *list_credentials()))
         throttled |= wrong.status == 429
         if wrong.status in POINTLESS and not session.met.is_set():
             raise EvalError(f"{session.endpoint.shown}: {reason}{_give_advice(wrong.status, session)}")
@@ -171,7 +172,9 @@ async def _post_by(client: httpx.AsyncClient, session: Session, body: bytes) -> 
         raise Wrong(f"timeout: not a byte for {patience.silence:g} s", again=DEADLINES) from None
     except (httpx.TransportError, httpx.StreamError) as wrong:
         raise Wrong(f"connection: {_describe_error(wrong)}") from None
-    content = hide_in_body(content, hidden.secrets)  # before anything is cut: half a key would not be found
+    content = hide_in_body(
+        content, (*hidden.secrets, *list_credentials())
+    )  # before anything is cut: half a key would not be found
     _judge_status(status, headers, content)
     return content
 

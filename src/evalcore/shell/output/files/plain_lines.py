@@ -15,6 +15,7 @@ from evalcore.shell.logs.lm_eval.golds import Targets
 from evalcore.shell.output.files.run_files import DocumentLines
 from evalcore.shell.output.files.sample_lines import SampleRows
 from evalcore.shell.prompts.ready_task import Built
+from evalcore.shell.safety.secrets import hide_keys
 from evalcore.shell.safety.strict_json import make_ascii, space_json
 
 _encode = msgspec.json.Encoder().encode
@@ -86,7 +87,7 @@ class PlainLines:
         return DocumentLines(make_ascii(b"".join(parts)), ends, of_doc + of_prompt + of_target)
 
     def _write_options(self, options: Options) -> bytes:
-        encoded = encode_alike(thaw(options))
+        encoded = encode_alike(hide_keys(thaw(options)))
         if encoded is None:
             raise ValueError
         self.options[id(options)] = written = space_json(encoded)

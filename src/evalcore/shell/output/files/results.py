@@ -18,7 +18,7 @@ from evalcore.core.records.report import Report, TaskReport
 from evalcore.shell.files.address import show_dataset
 from evalcore.shell.output.terminal.losses import find_losses, list_ledgers
 from evalcore.shell.safety.safe_text import shorten
-from evalcore.shell.safety.secrets import redact
+from evalcore.shell.safety.secrets import redact, redact_task
 from evalcore.shell.safety.strict_json import to_plain
 
 Plain = dict[str, object]
@@ -161,9 +161,8 @@ def _list_groups(report: Report) -> list[Group[TaskReport]]:
 
 
 def _redact_config(config: object, known: list[str]) -> Plain:
-    """A task's config; only its metadata, which repeats the model's arguments, may hold a secret."""
-    given = dict(_list_items(_order_values(config)))
-    return show_dataset(given) | ({"metadata": redact(given["metadata"], known)} if "metadata" in given else {})
+    """A task's config; its prompts and documents stay as they are."""
+    return show_dataset(redact_task(dict(_list_items(_order_values(config))), known))
 
 
 def _list_config(facts: RunFacts) -> Plain:

@@ -10,9 +10,10 @@ from tempfile import SpooledTemporaryFile
 from typing import IO, NamedTuple
 
 from evalcore.core.lm_eval.sample_log import DocumentRows
+from evalcore.shell.safety.credentials import hide_in_bytes, list_credentials
 from evalcore.shell.safety.replacement import replace_file, replace_with
 from evalcore.shell.safety.safe_text import slug
-from evalcore.shell.safety.secrets import redact
+from evalcore.shell.safety.secrets import redact, redact_task
 from evalcore.shell.safety.strict_json import drop_nonfinite, dump_json, dump_page, encode_json, to_plain
 
 Plain = Mapping[str, object]
@@ -51,13 +52,14 @@ def _write_pieces(pieces: Iterable[Iterable[Document]], path: Path) -> None:
     Lines of all filters but the first wait for the end of their piece, without what they begin with: that is read back
     from the lines of the first.
     """
+    write = _write_hidden if list_credentials() else _write_document
     with open(path, "xb", buffering=BUFFER) as file, open(path, "rb", buffering=BUFFER) as written:
         for piece in pieces:
             written.seek(start := file.tell())
             with ExitStack() as stack:
                 sizes, waiting = list[int](), list[IO[bytes]]()
                 for document in piece:
-                    begun, ends, _ = document if isinstance(document, DocumentLines) else write_lines(document)
+                    begun, ends = write(document)
                     sizes.append(len(begun))
                     file.write(begun)
                     file.write(ends[0])
@@ -107,13 +109,25 @@ def write_config(folder: Path, config: Plain, secrets: Iterable[str] = ()) -> Pa
         def ignore_aliases(self, data: object) -> bool:
             return True  # evalcore's own reader refuses aliases
 
-    given = {key: redact(value, secrets) if key in MAY_HOLD_SECRETS else value for key, value in config.items()}
-    text = yaml.dump(_to_yaml(given), Dumper=Dumper, sort_keys=False, width=110)
+    text = yaml.dump(_to_yaml(redact_config(config, secrets)), Dumper=Dumper, sort_keys=False, width=110)
     return replace_file(folder / "config.yaml", [OURS + "\n", text])
 
 
 OURS = "# This run as resolved by evalcore, which may replace this file."
 MAY_HOLD_SECRETS = ("model_args", "metadata", "gen_kwargs")
+
+
+def redact_config(config: Plain, secrets: Iterable[str] = ()) -> dict[str, object]:
+    """A run config without secrets, nor in the tasks that are written into it.
+
+    >>> redact_config({"model": "m", "gen_kwargs": {"api_key": "abc"}})
+    {'model': 'm', 'gen_kwargs': {'api_key': '[redacted]'}}
+    """
+    held = {key: redact(value, secrets) if key in MAY_HOLD_SECRETS else value for key, value in config.items()}
+    tasks = held.get("tasks")
+    if isinstance(tasks, list):
+        held["tasks"] = [redact_task(one, secrets) if isinstance(one, Mapping) else one for one in tasks]
+    return held
 
 
 def _to_yaml(value: object) -> object:
@@ -139,6 +153,17 @@ def write_lines(document: DocumentRows) -> DocumentLines:
 
 
 HASHES = ("doc_hash", "prompt_hash", "target_hash")
+
+
+def _write_document(document: Document) -> tuple[bytes, Sequence[bytes]]:
+    lines = document if isinstance(document, DocumentLines) else write_lines(document)
+    return lines.begun, lines.ends
+
+
+def _write_hidden(document: Document) -> tuple[bytes, Sequence[bytes]]:
+    """Write lines without the credentials in use, hidden after all hashes are taken."""
+    begun, ends = _write_document(document)
+    return hide_in_bytes(begun), list(map(hide_in_bytes, ends))
 
 
 def _join_line(line: bytes, size: int, rest: bytes) -> bytes:

@@ -26,6 +26,7 @@ from evalcore.core.records.score import Scored, merge_scored
 from evalcore.shell.logs.lm_eval.golds import Targets
 from evalcore.shell.logs.lm_eval.targets import find_choices, learn_targets, reads_back
 from evalcore.shell.prompts.ready_task import Built
+from evalcore.shell.safety.secrets import hide_keys
 
 Plain = dict[str, object]
 
@@ -113,7 +114,7 @@ def _list_arguments(built: Built) -> tuple[dict[int, Plain], dict[int, str], boo
         if isinstance(request, Generate):
             options = request.options
             if id(options) not in thawed:
-                thawed[id(options)] = thaw(options)
+                thawed[id(options)] = hide_keys(thaw(options))
             parts = {"arg_0": (prompt := request.prompt), "arg_1": thawed[id(options)]}
         elif isinstance(request, LogLikelihood):
             parts = {"arg_0": (prompt := request.context), "arg_1": request.continuation}

@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evalcore.shell.output.terminal.screen import write_text
+from evalcore.shell.safety.credentials import hide_credentials
 from evalcore.shell.safety.safe_text import shorten, visible
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ class Silence(Unseen):
 
 
 def write_warning(stream: TextIO, text: str) -> None:
-    write_text(stream, f"warning: {shorten(visible(text))}\n")
+    write_text(stream, f"warning: {shorten(visible(hide_credentials(text)))}\n")
 
 
 class Lines:
@@ -184,7 +185,7 @@ class Bars:
     def warn(self, text: str) -> None:
         from rich.text import Text
 
-        self.bars.console.print(Text(f"warning: {shorten(visible(text))}", style="yellow"))
+        self.bars.console.print(Text(f"warning: {shorten(visible(hide_credentials(text)))}", style="yellow"))
 
 
 def _make_bars(stream: TextIO) -> RichProgress:

@@ -10,6 +10,7 @@ from typing import Generic, TextIO, TypeVar
 from msgspec import Struct
 
 from evalcore.core.records.errors import require_known
+from evalcore.shell.safety.credentials import hide_credentials
 from evalcore.shell.safety.safe_text import shorten, visible
 
 T = TypeVar("T")
@@ -78,7 +79,7 @@ def _screen_of(stream: TextIO) -> Screen:
 
 
 def write_text(stream: TextIO, text: str) -> None:
-    """Write what the stream's encoding can hold, the rest as escapes."""
+    """Write what the stream's encoding can hold, the rest as escapes, and no credential in use."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
-    stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    stream.write(hide_credentials(text).encode(encoding, "backslashreplace").decode(encoding))
     stream.flush()

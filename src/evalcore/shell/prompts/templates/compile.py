@@ -10,7 +10,7 @@ from jinja2.environment import Template
 from jinja2.runtime import Context
 
 from evalcore.core.records.errors import EvalError
-from evalcore.shell.prompts.templates.limits import join_bounded
+from evalcore.shell.prompts.templates.limits import LONGEST, join_bounded
 from evalcore.shell.prompts.templates.sandbox import get_environment
 from evalcore.shell.prompts.templates.shortcuts import Value, make_shortcut
 
@@ -86,18 +86,21 @@ def _refuse_blocks(tree: nodes.Template) -> None:
 def _render_bounded(template: Template, doc: Doc) -> str:
     """Render as ``template.render`` does, without its rewriting of tracebacks and with a limit."""
     names = {**get_environment().globals, **doc}
-    return join_bounded(template.root_render_func(Context(get_environment(), names, template.name, template.blocks)))
+    parts = template.root_render_func(Context(get_environment(), names, template.name, template.blocks))
+    return join_bounded(parts, doc)
 
 
 def _make_quick(values: list[Value], slow: Render, doc: Doc) -> str:
     try:
-        return "".join([str(value(doc)) for value in values])
+        parts = [str(value(doc)) for value in values]
     except Exception:
         return slow(doc)
+    return "".join(parts) if sum(map(len, parts)) <= LONGEST else slow(doc)
 
 
 def _make_single(value: Value, slow: Render, doc: Doc) -> str:
     try:
-        return str(value(doc))
+        text = str(value(doc))
     except Exception:
         return slow(doc)
+    return text if len(text) <= LONGEST else slow(doc)

@@ -81,18 +81,20 @@ def refuse_size(size: int) -> None:
         raise _refuse_amount(LARGEST, str(size))
 
 
-def join_bounded(parts: Iterable[str]) -> str:
-    """Join parts, unless they are too many or too long together.
+def join_bounded(parts: Iterable[str], doc: Mapping[str, object] | None = None) -> str:
+    """Join parts, unless they are too many or a million characters longer than the document they are made from.
 
     >>> join_bounded(iter(["a", "b"]))
     'ab'
     """
     kept: list[str] = []
-    size = 0
+    size, most = 0, LONGEST
     for part in parts:
         size += len(part)
-        if size > LARGEST or len(kept) >= LONGEST:
-            raise EvalError(f"expected a text of at most {LARGEST} characters in {LONGEST} parts, got more")
+        if size > most and most == LONGEST:
+            most += weigh_value(doc or {})
+        if size > most or len(kept) >= LONGEST:
+            raise EvalError(f"expected a text of at most {most} characters in {LONGEST} parts, got more")
         kept.append(part)
     return "".join(kept)
 

@@ -12,6 +12,7 @@ from msgspec import Raw, Struct
 
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.config.yaml_file import MOST_BYTES, Loaded, read_yaml
+from evalcore.shell.files.confinement import find_inside
 from evalcore.shell.tasks.library.pack import hold_value, pack, unpack
 
 IGNORED = frozenset({"__pycache__", ".ipynb_checkpoints"})  # as lm_eval/tasks/_index.py
@@ -151,8 +152,8 @@ def _read_bytes(path: str) -> bytes:
 
 def _resolve_inside(path: str, roots: Sequence[str]) -> str:
     """Resolve a path; nothing outside these folders is read, whatever a ``..`` or a link says."""
-    real = os.path.realpath(path)
-    if not any(real.startswith(root.rstrip("/") + "/") for root in roots):
+    real = find_inside(path, roots)
+    if real is None:
         inside = "inside it" if len(roots) == 1 else "inside these"
         raise EvalError(
             f"lies outside {', '.join(roots)}, and files are only read {inside}; index a folder that holds both"
