@@ -48,7 +48,8 @@ COMMANDS = {
 }
 """Each is the ``main`` of the file of its name."""
 
-DONE, SOME_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+DONE, SOME_FAILED, BAD_INPUT, SERVER_GONE, INTERRUPTED = 0, 1, 2, 69, 130
+"""69 is EX_UNAVAILABLE of sysexits.h."""
 
 USAGE = """usage: evalcore COMMAND ...   (or: python -m evalcore COMMAND ...)
 
@@ -96,7 +97,9 @@ def run_guarded(name: str, argv: Sequence[str]) -> int:
     try:
         return int(import_module(f"{__name__}.{name}").main(argv))
     except EvalError as wrong:
-        return fail(str(wrong), BAD_INPUT)
+        from evalcore.shell.models.model import ServerGone
+
+        return fail(str(wrong), SERVER_GONE if isinstance(wrong, ServerGone) else BAD_INPUT)
     except KeyboardInterrupt as stopped:
         return fail(str(stopped) or "interrupted; the same command goes on from what was answered", INTERRUPTED)
     except BrokenPipeError:  # the reader of our output is gone

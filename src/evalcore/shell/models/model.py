@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.records.request import Reply, Request, Rolling
 from evalcore.shell.prompts.turns import ChatTemplate
@@ -32,6 +33,16 @@ class Heard(NamedTuple):
     more: bool = False
 
 
+class Notice(NamedTuple):
+    """Something that should be said now: a server that does not answer, say."""
+
+    text: str
+
+
+class ServerGone(EvalError):
+    """Nobody answers any more. What was answered is kept, and the same command goes on from there."""
+
+
 def fit_reply(request: Request, reply: Reply) -> Reply:
     """Bring a reply into the form of its request: the likelihood of a whole text is a plain number, as in lm-eval.
 
@@ -47,9 +58,10 @@ NOT_RECORDED = "not recorded"
 OTHER_OPTIONS = "other options"
 """The ``finish`` of a recorded reply to the same prompt under other generation options."""
 
-Ask = Callable[[Sequence[Question]], Iterator[Heard]]
+Ask = Callable[[Sequence[Question]], Iterator[Heard | Notice]]
 """Every question gets exactly one reply, a ``Failure`` if need be, in any order.
 
+A reply that proves to be another question's is taken back by one that is ``Withdrawn``; the right one follows.
 Nothing more is asked until the replies that were yielded have been taken: what was not yet yielded counts as in
 flight. An ``EvalError`` means that going on is pointless (a wrong key, no such model).
 """

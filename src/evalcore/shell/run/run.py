@@ -28,10 +28,10 @@ from evalcore.shell.output.files.results import RunFacts, build_results, title_r
 from evalcore.shell.output.terminal.losses import find_losses
 from evalcore.shell.output.terminal.progress import UNSEEN, Progress
 from evalcore.shell.prompts.ready_task import Built, first_prompt
-from evalcore.shell.run.ask import ask_agenda, list_questions, tell_endings
+from evalcore.shell.run.ask import ask_agenda, list_questions
 from evalcore.shell.run.close import close_groups, close_task
 from evalcore.shell.run.collector import without_collector
-from evalcore.shell.run.failures import offer_others, refuse_exit
+from evalcore.shell.run.failures import offer_others, refuse_exit, tell_endings
 from evalcore.shell.run.folder import claim_folder, hold_folder, log_path, run_folder
 from evalcore.shell.run.prepare import Selected, build_tasks, open_model, select_tasks
 from evalcore.shell.run.run_result import RunResult
