@@ -27,7 +27,7 @@ from evalcore.shell.models.openai.arguments import ServerKind
 from evalcore.shell.models.openai.backend import open_server
 from evalcore.shell.models.openai.body import read_choice, read_generation
 from evalcore.shell.models.openai.http_faults import Patience, Wrong, compute_wait, parse_wait, read_message
-from evalcore.shell.models.openai.http_flow import Gate, enter_gate, leave_gate, run_jobs
+from evalcore.shell.models.openai.http_flow import Turnstile, enter_turnstile, leave_turnstile, run_jobs
 
 COMPLETIONS, CHAT = ServerKind("local-completions"), ServerKind("local-chat-completions", chat=True)
 
@@ -399,19 +399,19 @@ def test_complaints_lower_the_number_in_flight_of_retries_too() -> None:
 
 
 def test_the_gate_halves_once_for_all_that_were_sent_together() -> None:
-    async def pass_gate() -> list[int]:
-        gate, limits = Gate(8, 8), list[int]()
-        turns = [await enter_gate(gate) for _ in range(8)]
+    async def pass_turnstile() -> list[int]:
+        turnstile, limits = Turnstile(8, 8), list[int]()
+        turns = [await enter_turnstile(turnstile) for _ in range(8)]
         for turn in turns:
-            leave_gate(gate, turn, fine=False, throttled=True)
-            limits.append(gate.limit)
+            leave_turnstile(turnstile, turn, fine=False, throttled=True)
+            limits.append(turnstile.limit)
         for _ in range(3):
-            leave_gate(gate, await enter_gate(gate), fine=True, throttled=False)
-            limits.append(gate.limit)
-        leave_gate(gate, await enter_gate(gate), fine=False, throttled=True)
-        return [*limits, gate.limit]
+            leave_turnstile(turnstile, await enter_turnstile(turnstile), fine=True, throttled=False)
+            limits.append(turnstile.limit)
+        leave_turnstile(turnstile, await enter_turnstile(turnstile), fine=False, throttled=True)
+        return [*limits, turnstile.limit]
 
-    assert asyncio.run(pass_gate()) == [4] * 8 + [5, 6, 7, 3]
+    assert asyncio.run(pass_turnstile()) == [4] * 8 + [5, 6, 7, 3]
 
 
 def test_closing_early_leaves_nothing_behind(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from functools import partial
 from os import environ
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -68,14 +69,18 @@ def open_server(kind: ServerKind, given: Mapping[str, object], *, base: float = 
 def identify_server(kind: ServerKind, settings: ServerSettings, endpoint: Endpoint) -> str:
     """Name all that answers depend on besides the request; headers and query only by hash, keys and users not at all.
 
+    Host and port are where a model is, not which. A path other than the usual one may lead to another model.
+
     >>> kind, settings = ServerKind("local-completions"), ServerSettings("m", base_url="http://localhost/v1")
     >>> identify_server(kind, settings, find_endpoint(kind, settings, {}))
-    'local-completions http://localhost/v1/completions {"max_gen_toks":256,"model":"m","seed":1234}'
+    'local-completions {"max_gen_toks":256,"model":"m","seed":1234}'
     """
     names = ("eos_string", "max_gen_toks", "model", "reasoning", "seed", "think_end_token")
-    values = {name: getattr(settings, name) for name in names} | {"routing": endpoint.routing or None}
+    path = urlsplit(endpoint.shown).path
+    led = {"routing": endpoint.routing or None, "path": path if path != f"/v1{kind.path}" else None}
+    values = {name: getattr(settings, name) for name in names} | led
     used = {name: value for name, value in values.items() if value is not None and value is not msgspec.UNSET}
-    return f"{kind.name} {endpoint.shown} {msgspec.json.encode(used, order='sorted').decode()}"
+    return f"{kind.name} {msgspec.json.encode(used, order='sorted').decode()}"
 
 
 def _warn_of_five(kind: ServerKind, settings: ServerSettings) -> tuple[str, ...]:

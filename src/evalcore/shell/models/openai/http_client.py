@@ -25,7 +25,7 @@ from evalcore.shell.models.openai.http_faults import (
     parse_wait,
     read_message,
 )
-from evalcore.shell.models.openai.http_flow import enter_gate, leave_gate
+from evalcore.shell.models.openai.http_flow import enter_turnstile, leave_turnstile
 from evalcore.shell.models.openai.http_session import Session
 from evalcore.shell.models.openai.http_wire import Wire, cut_wire, has_arrivals, has_unread, note_stream, take_reply
 from evalcore.shell.safety.secrets import hide_in_body, hide_in_text
@@ -107,7 +107,7 @@ def _give_advice(status: int, session: Session) -> str:
 
 
 async def _post_once(session: Session, body: bytes, read: Callable[[bytes], T], alone: bool) -> Reached[T]:
-    turn, throttled, fine = await enter_gate(session.gate), False, False
+    turn, throttled, fine = await enter_turnstile(session.turnstile), False, False
     wire = session.free.pop()
     try:
         reached = await _post_by(wire, session, body, read, alone or session.alone)
@@ -120,7 +120,7 @@ async def _post_once(session: Session, body: bytes, read: Callable[[bytes], T], 
         if not fine or session.alone:  # a connection is kept only after a reply that was taken
             await cut_wire(wire)
         session.free.append(wire)
-        leave_gate(session.gate, turn, fine=fine, throttled=throttled)
+        leave_turnstile(session.turnstile, turn, fine=fine, throttled=throttled)
 
 
 async def _post_by(wire: Wire, session: Session, body: bytes, read: Callable[[bytes], T], alone: bool) -> Reached[T]:

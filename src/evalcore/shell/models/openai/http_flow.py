@@ -21,7 +21,7 @@ def adjust_limit(limit: int, most: int, throttled: bool) -> int:
     return max(1, limit // 2) if throttled else min(most, limit + 1)
 
 
-class Gate(Struct):
+class Turnstile(Struct):
     """How many requests may be in flight, retries included: ``limit`` of at most ``most``. ``turn`` counts the cuts."""
 
     most: int
@@ -31,25 +31,25 @@ class Gate(Struct):
     waiting: deque[asyncio.Future[None]] = field(default_factory=deque)
 
 
-async def enter_gate(gate: Gate) -> int:
+async def enter_turnstile(turnstile: Turnstile) -> int:
     """Wait until a request may be sent; return the turn in which it is."""
-    while gate.busy >= gate.limit:
+    while turnstile.busy >= turnstile.limit:
         place = asyncio.get_running_loop().create_future()
-        gate.waiting.append(place)
+        turnstile.waiting.append(place)
         await place
-    gate.busy += 1
-    return gate.turn
+    turnstile.busy += 1
+    return turnstile.turn
 
 
-def leave_gate(gate: Gate, turn: int, *, fine: bool, throttled: bool) -> None:
+def leave_turnstile(turnstile: Turnstile, turn: int, *, fine: bool, throttled: bool) -> None:
     """Let the next in. Requests that were sent together are one complaint, however many the server turns away."""
-    gate.busy -= 1
-    if fine or (throttled and turn == gate.turn):
-        gate.limit = adjust_limit(gate.limit, gate.most, throttled)
-        gate.turn += throttled
-    room = gate.limit - gate.busy
-    while room > 0 and gate.waiting:
-        place = gate.waiting.popleft()
+    turnstile.busy -= 1
+    if fine or (throttled and turn == turnstile.turn):
+        turnstile.limit = adjust_limit(turnstile.limit, turnstile.most, throttled)
+        turnstile.turn += throttled
+    room = turnstile.limit - turnstile.busy
+    while room > 0 and turnstile.waiting:
+        place = turnstile.waiting.popleft()
         if not place.done():  # cancelled
             place.set_result(None)
             room -= 1

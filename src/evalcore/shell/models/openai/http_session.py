@@ -11,7 +11,7 @@ from msgspec import Struct
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.models.openai.endpoint import Endpoint
 from evalcore.shell.models.openai.http_faults import Patience
-from evalcore.shell.models.openai.http_flow import Gate
+from evalcore.shell.models.openai.http_flow import Turnstile
 from evalcore.shell.models.openai.http_wire import ReplyIds, Wire
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Session(Struct):
     free: list[Wire]
     endpoint: Endpoint
     patience: Patience
-    gate: Gate
+    turnstile: Turnstile
     met: asyncio.Event
     wake: asyncio.Event
     ids: ReplyIds
@@ -109,7 +109,7 @@ def open_session(endpoint: Endpoint, patience: Patience, most: int, *, keep_aliv
         list(wires),
         endpoint,
         patience,
-        Gate(most, most),
+        Turnstile(most, most),
         asyncio.Event(),
         asyncio.Event(),
         ReplyIds({}),
