@@ -76,8 +76,8 @@ class Model(FrozenRecord, frozen=True):
     """What a run needs of a model.
 
     ``identity`` names all that answers depend on (model, revision, defaults), not where the model is, and contains no
-    secret. ``recorded`` marks replies from a file, which are not logged again; its ``hint`` goes to every failure if not
-    one question of a run has a recorded reply. ``warnings`` are for the user. ``template`` is the text of the chat
+    secret. ``recorded`` marks replies from a file, which are not logged again; its ``hint`` goes to every failure if
+    not one question of a run has a recorded reply. ``warnings`` are for the user. ``template`` is the text of the chat
     template, if known. ``check`` refuses generation options that the model cannot honour, before anything is asked.
     """
 
