@@ -170,8 +170,8 @@ def find_gold_indices(sample: Sample, count: int) -> tuple[int, ...] | str:
         if isinstance(gold, bool):
             return f"expected a choice index or a choice, got {gold!r}"
         index = sample.choices.index(gold) if isinstance(gold, str) and gold in sample.choices else gold
-        whole = isinstance(index, np.integer) or (isinstance(index, float) and index.is_integer())
-        index = int(index) if whole else index
+        if isinstance(index, np.integer) or (isinstance(index, float) and index.is_integer()):
+            index = int(index)
         if not isinstance(index, int) or not 0 <= index < count:
             return _explain_gold(gold, count)
         out.append(index)

@@ -140,8 +140,8 @@ def _ask_session(
     from evalcore.shell.models.openai.probe import check_echo
 
     if likelihoods and settings.check_logprobs:
-        for told in _run_told(runner, session, lambda _: check_echo(session, settings), deque([0]), 1):
-            yield from (told,) if isinstance(told, Notice) else ()
+        probed = _run_told(runner, session, lambda _: check_echo(session, settings), deque([0]), 1)
+        yield from (one for one in probed if isinstance(one, Notice))
     queue, doubtful = deque(range(len(questions))), set[int]()
 
     def start(at: int) -> Coroutine[None, None, Answered]:

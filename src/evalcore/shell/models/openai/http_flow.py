@@ -91,7 +91,8 @@ def run_jobs(
                 min(failed, key=tasks.__getitem__).result()
     finally:
         _take_turn(runner.get_loop())
-        runner.run(_cancel_jobs((*tasks, alarm)))
+        alarm.cancel()
+        runner.run(_cancel_jobs(tuple(tasks)))
 
 
 def _take_turn(loop: asyncio.AbstractEventLoop) -> None:
@@ -119,7 +120,7 @@ async def _wait_some(tasks: tuple[asyncio.Task[T], ...], alarm: asyncio.Task[boo
     return done
 
 
-async def _cancel_jobs(tasks: tuple[asyncio.Task[T] | asyncio.Task[bool], ...]) -> None:
+async def _cancel_jobs(tasks: tuple[asyncio.Task[T], ...]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
