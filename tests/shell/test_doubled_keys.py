@@ -50,7 +50,13 @@ def test_in_a_table(tmp_path: Path) -> None:
     assert "the key 'r' comes twice in one object" in done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("key", ["doc_id", "target", "resps", "arguments", "filter", "doc"])
+@pytest.mark.parametrize(
+    "key",
+    [
+        "resps",
+        *(pytest.param(one, marks=pytest.mark.slow) for one in ("doc_id", "target", "arguments", "filter", "doc")),
+    ],
+)
 def test_in_a_row_of_a_log(tmp_path: Path, key: str) -> None:
     def write(number: int) -> str:
         row = {

@@ -22,7 +22,7 @@ TASK = {
 }
 
 
-@pytest.mark.parametrize("target", ["label", "{{label}}"])
+@pytest.mark.parametrize("target", ["label", pytest.param("{{label}}", marks=pytest.mark.slow)])
 def test_only_its_own_document_has_no_score(tmp_path: Path, target: str) -> None:
     def run(odd: object) -> dict[str, object]:
         rows = [{"q": f"q{n}", "label": odd if n == 3 else n % 2} for n in range(COUNT)]

@@ -62,8 +62,14 @@ def log_lines(home: Path) -> list[dict[str, object]]:
 @pytest.mark.parametrize(
     ("twice", "ids", "width"),
     [
-        ("at once", None, 1), ("at once", UNIQUE, 3), ("soon", None, 1), ("soon", UNIQUE, 1), ("soon", CONSTANT, 3),
-        ("late", None, 1), ("late", UNIQUE, 1), ("late", CONSTANT, 3), ("behind", UNIQUE, 1), ("behind", UNIQUE, 3),
+        ("at once", None, 1), ("late", UNIQUE, 1), ("behind", UNIQUE, 3),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in (
+                ("at once", UNIQUE, 3), ("soon", None, 1), ("soon", UNIQUE, 1), ("soon", CONSTANT, 3), ("late", None, 1),
+                ("late", CONSTANT, 3), ("behind", UNIQUE, 1),
+            )
+        ),
     ],
 )  # fmt: skip
 def test_replies_sent_twice_change_no_score(
@@ -91,6 +97,7 @@ def test_answers_that_may_be_those_of_others_are_withdrawn_in_the_log_and_asked_
         assert len(server.bodies) == asked, "the log knows the right answers"
 
 
+@pytest.mark.slow
 def test_a_run_killed_after_a_withdrawal_asks_again(tmp_path: Path) -> None:
     with serve(script=lambda number, body: solve(number, body, None)) as server:
         run_sums(tmp_path, server.url)
@@ -102,7 +109,10 @@ def test_a_run_killed_after_a_withdrawal_asks_again(tmp_path: Path) -> None:
         assert len(server.bodies) == COUNT + 1
 
 
-@pytest.mark.parametrize("ids", [None, UNIQUE, CONSTANT, lambda number: f"chatcmpl-{number % 3}"])
+@pytest.mark.parametrize(
+    "ids",
+    [UNIQUE, *(pytest.param(one, marks=pytest.mark.slow) for one in (None, CONSTANT, lambda n: f"chatcmpl-{n % 3}"))],
+)
 def test_a_good_server_is_asked_over_one_connection_whatever_its_ids(
     tmp_path: Path, ids: Callable[[int], str] | None
 ) -> None:
@@ -113,7 +123,7 @@ def test_a_good_server_is_asked_over_one_connection_whatever_its_ids(
     assert not any("withdrawn" in line for line in log_lines(tmp_path))
 
 
-@pytest.mark.parametrize("ids", [None, CONSTANT])
+@pytest.mark.parametrize("ids", [pytest.param(None, marks=pytest.mark.slow), CONSTANT])
 def test_the_same_reply_to_all_is_no_duplicate(tmp_path: Path, ids: Callable[[int], str] | None) -> None:
     """A server whose replies are all the same bytes costs one more request at most, and no warning."""
     same = solve(0, {"prompt": "1 + 1 ="}, ids)

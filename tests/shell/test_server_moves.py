@@ -19,7 +19,7 @@ def write_run(home: Path, url: str, out: str | None = "out", **args: object) -> 
     (home / "run.yaml").write_text(yaml.safe_dump({**config, **({"output_path": out} if out else {})}))
 
 
-@pytest.mark.parametrize("out", ["out", None])
+@pytest.mark.parametrize("out", ["out", pytest.param(None, marks=pytest.mark.slow)])
 def test_the_same_model_at_another_port_goes_on_in_the_same_folder(tmp_path: Path, out: str | None) -> None:
     with serve() as first, serve() as second:
         write_run(tmp_path, first.url, out)
