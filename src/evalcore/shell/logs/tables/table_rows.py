@@ -11,7 +11,7 @@ from msgspec import Struct
 from evalcore.core.records.errors import EvalError, require
 from evalcore.shell.data.arrow_files import map_arrow, name_parquet
 from evalcore.shell.data.csv_files import name_columns, read_rows
-from evalcore.shell.data.doubled_keys import decode_once
+from evalcore.shell.data.doubled_keys import decode_once, is_checked
 from evalcore.shell.data.json_files import USUAL
 from evalcore.shell.data.unpack import LineFault, open_bytes, read_lines
 from evalcore.shell.data.wire import MOST_BYTES, decode_line, encode_line
@@ -60,7 +60,7 @@ def _read_json(path: Path, mapping: ColumnMap) -> Rows:
 def read_json_row(path: Path, at: Record) -> TableRow | Problem:
     """Read a row that is a JSON object."""
     try:
-        cells = decode_once(at.data, "")
+        cells = decode_once(at.data, "") if is_checked(at.byte) else decode_line(at.data, "")
         if not isinstance(cells, dict):
             raise EvalError(f"expected a JSON object, got {str(cells)[:60]!r}")
     except EvalError as wrong:
