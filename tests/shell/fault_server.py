@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import io
 import json
 import random
 import re
@@ -108,7 +109,10 @@ def answer(path: str, body: dict[str, object], shifted: bool = False) -> dict[st
 class Server:
     """What the server does and what it has seen. ``script(number, body)`` may name a fault or give a raw reply.
 
-    No request is answered before ``ready(server)`` is true.
+    No request is answered before ``ready(server)`` is true. ``ids`` is the id of the n-th reply. ``twice`` sends each
+    reply once more on its connection: ``at once``, ``soon`` (as bytes of their own), ``late`` (just before the next
+    reply) or ``behind`` (in place of the next reply, which follows in place of the one after it). ``twice`` may be a
+    function of how many replies went over the connection before.
     """
 
     faults: float = 0.0
@@ -118,6 +122,9 @@ class Server:
     shifted: bool = False
     script: Callable[[int, dict[str, object]], str | tuple[int, dict[str, str], bytes] | None] | None = None
     ready: Callable[[Server], bool] = lambda server: True
+    ids: Callable[[int], str] | None = None
+    twice: str | Callable[[int], str] = ""
+    opened: int = 0
     url: str = ""
     bodies: list[dict[str, object]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
@@ -165,9 +172,14 @@ class Handler(BaseHTTPRequestHandler):
     wbufsize = -1
     owner: Server
 
+    last: bytes = b""
+    sent: int = 0
+
     def setup(self) -> None:
         super().setup()
         self.owner.connections.add(self.connection)
+        with self.owner.lock:
+            self.owner.opened += 1
 
     def do_POST(self) -> None:
         self.owner.enter(1)
@@ -183,7 +195,8 @@ class Handler(BaseHTTPRequestHandler):
             self.owner.enter(-1)
 
     def reply(self, fault: object, body: dict[str, object]) -> None:
-        good = json.dumps(answer(self.path, body, self.owner.shifted)).encode()
+        named = {"id": self.owner.ids(len(self.owner.bodies))} if self.owner.ids else {}
+        good = json.dumps({**named, **answer(self.path, body, self.owner.shifted)}).encode()
         if fault is None:
             self.send(200, good)
         elif isinstance(fault, tuple):
@@ -226,9 +239,19 @@ class Handler(BaseHTTPRequestHandler):
             **(headers or {}),
         }.items():
             self.send_header(name, value)
+        wire, self.wfile = self.wfile, io.BytesIO()
         self.end_headers()
-        self.wfile.write(content)
-        self.wfile.flush()
+        whole, self.wfile = self.wfile.getvalue() + content, wire
+        for part in self.repeat(whole):
+            self.wfile.write(part)
+            self.wfile.flush()
+
+    def repeat(self, whole: bytes) -> list[bytes]:
+        """What goes over the connection for a reply, part by part."""
+        mode = self.owner.twice if isinstance(self.owner.twice, str) else self.owner.twice(self.sent)
+        last, self.last, self.sent = self.last, whole, self.sent + 1
+        sent = {"at once": [whole + whole], "soon": [whole, whole], "late": [last + whole], "behind": [last or whole]}
+        return sent.get(mode, [whole])
 
     def finish(self) -> None:
         self.owner.connections.discard(self.connection)
@@ -277,6 +300,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the faults")
     parser.add_argument("--log", type=Path, default=None, help="a line for each request received")
     parser.add_argument("--latency", type=float, default=0.0, help="seconds before each answer")
+    parser.add_argument("--twice", default="", help="send replies twice: at once, soon, late, behind")
     parser.add_argument("--shifted", action="store_true", help="echo log-probabilities one token late")
     given = vars(parser.parse_args())
     with serve(**given) as server, contextlib.suppress(KeyboardInterrupt):

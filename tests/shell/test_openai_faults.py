@@ -6,8 +6,11 @@ import asyncio
 import gc
 import gzip
 import json
+import re
 import socket
+import threading
 import time
+from collections import deque
 from contextlib import suppress
 from datetime import UTC, datetime
 
@@ -16,15 +19,15 @@ from fault_server import FAULTS, serve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.core.records.errors import EvalError
+from evalcore.core.records.errors import EvalError, ServerGone
 from evalcore.core.records.request import Failure, Generate, LogLikelihood
-from evalcore.shell.models.model import Heard, Model, Question
+from evalcore.shell.models.model import Heard, Model, Notice, Question
 from evalcore.shell.models.openai import http_flow
 from evalcore.shell.models.openai.arguments import ServerKind
 from evalcore.shell.models.openai.backend import open_server
 from evalcore.shell.models.openai.body import read_choice, read_generation
 from evalcore.shell.models.openai.http_faults import Patience, Wrong, compute_wait, parse_wait, read_message
-from evalcore.shell.models.openai.http_flow import run_jobs
+from evalcore.shell.models.openai.http_flow import Turnstile, enter_turnstile, leave_turnstile, run_jobs
 
 COMPLETIONS, CHAT = ServerKind("local-completions"), ServerKind("local-chat-completions", chat=True)
 
@@ -43,7 +46,7 @@ def questions(count: int = 6) -> list[Question]:
 
 
 def ask(of: Model, asked: list[Question]) -> dict[int, Heard]:
-    heard = list(of.ask(asked))
+    heard = [one for one in of.ask(asked) if isinstance(one, Heard)]
     assert sorted(one.at for one in heard) == list(range(len(asked)))
     return {one.at: one._replace(more=False) for one in heard}  # which came together depends on the machine
 
@@ -114,8 +117,11 @@ def test_nobody_listens() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))  # held, and not listened to: nobody else gets this port meanwhile
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
-        with pytest.raises(EvalError, match=r"connection: .*\(4 tries\); is the server running"):
-            list(model(url).ask(questions(100)))
+        heard: list[Heard | Notice] = []
+        with pytest.raises(ServerGone, match=r"connection refused \(4 tries\); is the server running"):
+            heard.extend(model(url).ask(questions(100)))
+        told = [re.sub(r".*: (.*); the run stops.*", r"\1", one.text) for one in heard if isinstance(one, Notice)]
+        assert told == [f"connection refused, retry {number} of 3" for number in (1, 2, 3)]
 
 
 def test_no_such_host(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,16 +146,37 @@ def test_broken_chunks_are_survived() -> None:
         assert isinstance(ask(model(server.url), questions(1))[0].reply, str)
 
 
-def test_a_server_that_goes_away_stops_the_run_after_a_few_failures() -> None:
+def test_a_server_that_goes_away_stops_the_run_and_fails_no_question() -> None:
+    """Eight in flight lose their connections; each retry is told of once."""
     with serve() as server:
-        going = model(server.url, max_retries=1).ask(questions(100))
-        assert isinstance(next(going).reply, str)
-    heard = []
-    with pytest.raises(EvalError, match="is gone"):
+        going = model(server.url, max_retries=3, num_concurrent=8).ask(questions(100))
+        assert isinstance(next(going), Heard)
+    heard: list[Heard | Notice] = []
+    with pytest.raises(ServerGone, match=r"is gone: connection refused \([45] tries\); once it is back, the same comm"):
         heard.extend(going)
-    # the connection that was open breaks first; then there is none
-    assert not [one for one in heard[1:] if not isinstance(one.reply, Failure)]
-    assert len(heard) < 15
+    assert not [one for one in heard if isinstance(one, Heard) and isinstance(one.reply, Failure)]
+    told = [one.text for one in heard if isinstance(one, Notice)]
+    assert [number for number in range(1, 5) for text in told if f"retry {number} of 3;" in text] in ([1, 2, 3], [2, 3])
+
+
+def test_a_server_that_is_away_for_long_is_gone_whatever_the_number_of_retries() -> None:
+    with serve() as server:
+        going = model(server.url, max_retries=10**6, give_up_after=0.3).ask(questions(9))
+        assert isinstance(next(going), Heard)
+    with pytest.raises(ServerGone, match="is gone: connection refused"):
+        list(going)
+
+
+def test_a_server_that_comes_back_is_told_of() -> None:
+    with serve() as server:
+        going = model(server.url, max_retries=10**6).ask(questions(9))
+        heard = [next(going)]
+    while not isinstance(heard[-1], Notice):
+        heard.append(next(going))
+    with serve(port=int(server.url.split(":")[2].split("/")[0])):
+        heard.extend(going)
+    assert sum(isinstance(one, Heard) for one in heard) == 9
+    assert any(isinstance(one, Notice) and one.text.endswith("is back") for one in heard)
 
 
 @pytest.mark.parametrize("fault", ["hang", "dribble"])
@@ -354,28 +381,37 @@ def test_a_reply_not_yet_taken_counts_as_in_flight() -> None:
         going.close()  # type: ignore[attr-defined]
 
 
-def test_complaints_lower_the_number_in_flight() -> None:
-    import asyncio
+def test_complaints_lower_the_number_in_flight_of_retries_too() -> None:
+    """Eight are sent together and turned away together: half of them are in flight after that, retries or not."""
+    first = threading.Barrier(8, timeout=60)
 
-    from evalcore.shell.models.openai.http_flow import run_jobs
+    def script(number: int, body: dict[str, object]) -> str | None:
+        seen.append(server.active)
+        return "429" if number < 8 else None
 
-    running: set[int] = set()
     seen: list[int] = []
+    ready = lambda server: len(server.bodies) != 8 or first.wait() >= 0  # noqa: E731
+    with serve(script=script, ready=ready) as server:
+        heard = ask(model(server.url, num_concurrent=8), questions(30))
+    assert not any(isinstance(one.reply, Failure) for one in heard.values())
+    assert max(seen[8:12]) <= 5  # four, and one more after the first success
+    assert len(server.bodies) == 38
 
-    async def job(number: int) -> int:
-        running.add(number)
-        seen.append(len(running))
-        for _ in range(20):  # turns of the loop, and not time: the same order on every machine
-            await asyncio.sleep(0)
-        running.discard(number)
-        return number
 
-    with asyncio.Runner() as runner:
-        jobs = [lambda number=number: job(number) for number in range(60)]
-        assert sorted(one for one, _ in run_jobs(runner, jobs, 8, lambda number: number < 8)) == list(range(60))
-    assert max(seen[:8]) == 8
-    assert max(seen[8:16]) <= 5
-    assert max(seen[40:]) == 8
+def test_the_gate_halves_once_for_all_that_were_sent_together() -> None:
+    async def pass_turnstile() -> list[int]:
+        turnstile, limits = Turnstile(8, 8), list[int]()
+        turns = [await enter_turnstile(turnstile) for _ in range(8)]
+        for turn in turns:
+            leave_turnstile(turnstile, turn, fine=False, throttled=True)
+            limits.append(turnstile.limit)
+        for _ in range(3):
+            leave_turnstile(turnstile, await enter_turnstile(turnstile), fine=True, throttled=False)
+            limits.append(turnstile.limit)
+        leave_turnstile(turnstile, await enter_turnstile(turnstile), fine=False, throttled=True)
+        return [*limits, turnstile.limit]
+
+    assert asyncio.run(pass_turnstile()) == [4] * 8 + [5, 6, 7, 3]
 
 
 def test_closing_early_leaves_nothing_behind(
@@ -412,9 +448,9 @@ def test_an_error_in_one_cancels_the_others_after_the_replies_at_hand() -> None:
 
     heard = []
     with asyncio.Runner() as runner, pytest.raises(EvalError, match="stop"):
-        heard.extend(run_jobs(runner, [lambda n=n: work(n) for n in range(6)], 6, lambda _: False))  # type: ignore[misc]
+        heard.extend(run_jobs(runner, work, deque(range(6)), 6, asyncio.Event()))
     assert gone == [3, 4, 5]
-    assert {one for one, _ in heard} <= {0, 2}
+    assert {one[0] for one in heard if one} <= {0, 2}
 
 
 def test_an_interrupt_as_a_wait_ends_is_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -424,8 +460,8 @@ def test_an_interrupt_as_a_wait_ends_is_an_interrupt(monkeypatch: pytest.MonkeyP
     def interrupt() -> None:
         raise KeyboardInterrupt
 
-    async def interrupted(tasks: tuple[asyncio.Task[int], ...]) -> set[asyncio.Task[int]]:
-        done = await wait_some(tasks)
+    async def interrupted(tasks: tuple[asyncio.Task[int], ...], alarm: asyncio.Task[bool]) -> set[asyncio.Task[int]]:
+        done = await wait_some(tasks, alarm)
         asyncio.get_running_loop().call_soon(interrupt)
         return done
 
@@ -440,7 +476,7 @@ def test_an_interrupt_as_a_wait_ends_is_an_interrupt(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(http_flow, "_wait_some", interrupted)
     with asyncio.Runner() as runner, pytest.raises(KeyboardInterrupt):
-        list(run_jobs(runner, [lambda n=n: work(n) for n in range(4)], 4, lambda _: False))  # type: ignore[misc]
+        list(run_jobs(runner, work, deque(range(4)), 4, asyncio.Event()))
 
 
 def test_read_choice_takes_extra_fields() -> None:

@@ -157,10 +157,12 @@ def _build_gold_matrix(
 
 
 def find_gold_indices(sample: Sample, count: int) -> tuple[int, ...] | str:
-    """Find the right choices of a document, or why there are none.
+    """Find the right choices of a document, or why there are none. A fraction makes a whole column of indices floats.
 
     >>> find_gold_indices(Sample(0, gold="b", choices=("a", "b")), 2), find_gold_indices(Sample(0, gold=7), 4)
     ((1,), 'expected a choice index below 4, got 7')
+    >>> find_gold_indices(Sample(0, gold=1.0), 2), find_gold_indices(Sample(0, gold=1.5), 2)
+    ((1,), 'expected a choice index below 2, got 1.5')
     """
     many = sample.gold if isinstance(sample.gold, tuple) else (sample.gold,)
     out: list[int] = []
@@ -168,7 +170,8 @@ def find_gold_indices(sample: Sample, count: int) -> tuple[int, ...] | str:
         if isinstance(gold, bool):
             return f"expected a choice index or a choice, got {gold!r}"
         index = sample.choices.index(gold) if isinstance(gold, str) and gold in sample.choices else gold
-        index = int(index) if isinstance(index, np.integer) else index
+        if isinstance(index, np.integer) or (isinstance(index, float) and index.is_integer()):
+            index = int(index)
         if not isinstance(index, int) or not 0 <= index < count:
             return _explain_gold(gold, count)
         out.append(index)

@@ -18,6 +18,10 @@ class CannotWrite(EvalError):
     """What was computed cannot be put on the disk."""
 
 
+class ServerGone(EvalError):
+    """Nobody answers any more. What was answered is kept, and the same command goes on from there."""
+
+
 class InternalError(EvalError):
     """evalcore contradicts itself: a mistake of its own, not of what it was given."""
 

@@ -28,7 +28,8 @@ CONFLICT = "another reply to a question answered before; the later one counts"
 class LogState(Struct, frozen=True):
     """The content of a log.
 
-    ``answers``: the last valid record of each key, where a success outranks any failure. ``models``: identities by
+    ``answers``: the last valid record of each key, where a success outranks any failure and a withdrawn record is as if
+    it had never been. ``models``: identities by
     short name. ``problems``: damaged lines and conflicts, by line. ``torn``: a last line that was left half written.
     ``whole``: the number of bytes before that; ``ends``: whether they end in a newline.
     """
@@ -95,6 +96,9 @@ def _read_record(body: bytes) -> Line:
 
 def _enter_answer(answers: dict[str, LoggedAnswer], new: LoggedAnswer) -> bool:
     """Enter an answer and return whether it contradicts an earlier one; no failure replaces a success."""
+    if new.withdrawn is not None:
+        answers.pop(new.key, None)
+        return False
     old = answers.get(new.key)
     if old is None or old.failure is not None:
         answers[new.key] = new

@@ -22,8 +22,12 @@ Number = float | Literal["-inf", "inf", "nan"]
 """JSON has no words for these three."""
 
 
+class Withdrawn(Failure, frozen=True, tag="withdrawn"):
+    """In place of a reply: the one before it under this key does not count, for this reason."""
+
+
 class LoggedAnswer(Struct, frozen=True, omit_defaults=True, gc=False):
-    """An answer as stored; exactly one of text, loglik, rolling and failure is given."""
+    """An answer as stored; exactly one of text, loglik, rolling, failure and withdrawn is given."""
 
     key: str
     request: str
@@ -33,6 +37,7 @@ class LoggedAnswer(Struct, frozen=True, omit_defaults=True, gc=False):
     loglik: tuple[Number, bool, int] | None = None
     rolling: Number | None = None
     failure: str | None = None
+    withdrawn: str | None = None
     finish: str = ""
 
     @property
@@ -50,7 +55,7 @@ class LoggedAnswer(Struct, frozen=True, omit_defaults=True, gc=False):
 
     @property
     def said(self) -> tuple[object, ...]:
-        return self.text, self.loglik, self.rolling, self.failure
+        return self.text, self.loglik, self.rolling, self.failure, self.withdrawn
 
 
 class ModelLine(Struct, frozen=True):
@@ -90,6 +95,8 @@ def make_record(key: str, request: str, repeat: int, model: str, reply: Reply, f
     """
     if isinstance(reply, str):
         return LoggedAnswer(key, request, repeat, model, text=reply, finish=finish)
+    if isinstance(reply, Withdrawn):
+        return LoggedAnswer(key, request, repeat, model, withdrawn=reply.reason)
     if isinstance(reply, Failure):
         return LoggedAnswer(key, request, repeat, model, failure=reply.reason, finish=finish)
     if isinstance(reply, tuple):
@@ -136,8 +143,8 @@ def decode_record(line: bytes) -> Line:
     Header(format='evalcore-answers', version=1)
     """
     record = _decode_line(line)
-    if isinstance(record, LoggedAnswer) and record.said.count(None) != 3:
-        raise EvalError("expected one of text, loglik, rolling, failure")
+    if isinstance(record, LoggedAnswer) and record.said.count(None) != 4:
+        raise EvalError("expected one of text, loglik, rolling, failure, withdrawn")
     return record
 
 

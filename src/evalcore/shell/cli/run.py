@@ -18,7 +18,8 @@ EXAMPLES = """examples:
       --tasks gsm8k --data '{"gsm8k": "my_questions.jsonl"}' --output_path runs/gsm8k
 
 A run that was stopped goes on where it was: type the same command again.
-exit codes: 0 done, 1 documents failed (more than --allow_failures) or tasks (with --keep_going), 2 bad input
+exit codes: 0 done, 1 documents failed (more than --allow_failures) or tasks (with --keep_going), 2 bad input,
+69 the model's server is gone (the same command goes on)
 """
 
 

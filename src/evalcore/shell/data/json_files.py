@@ -7,6 +7,7 @@ from pathlib import Path
 
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.shell.data.align import Doc, align_documents
+from evalcore.shell.data.doubled_keys import decode_once
 from evalcore.shell.data.unpack import open_bytes
 from evalcore.shell.data.wire import decode_line, number_lines
 
@@ -33,12 +34,12 @@ def read_json(path: Path, options: Mapping[str, object]) -> list[Doc]:
     first, more, _ = data.lstrip().partition(b"\n")
     if more and field is None and first.startswith(b"{") and _is_json(first):
         return align_documents([_decode_doc(line, path) for line in number_lines(data.split(b"\n"))], where)
-    return align_documents(unwrap_documents(decode_line(data, where), where, field), where)
+    return align_documents(unwrap_documents(decode_once(data, where), where, field), where)
 
 
 def _decode_doc(line: tuple[int, bytes], path: Path) -> Doc:
     where = f"{path}:{line[0]}"
-    value = decode_line(line[1], where)
+    value = decode_once(line[1], where)
     if not isinstance(value, dict):
         raise EvalError(f"{where}: expected a JSON object, got {str(value)[:60]!r}")
     return value

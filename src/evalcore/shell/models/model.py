@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
 from msgspec import Struct
 
 from evalcore.core.records.frozen_dict import FrozenRecord
@@ -32,6 +33,12 @@ class Heard(NamedTuple):
     more: bool = False
 
 
+class Notice(NamedTuple):
+    """Something that should be said now: a server that does not answer, say."""
+
+    text: str
+
+
 def fit_reply(request: Request, reply: Reply) -> Reply:
     """Bring a reply into the form of its request: the likelihood of a whole text is a plain number, as in lm-eval.
 
@@ -47,9 +54,10 @@ NOT_RECORDED = "not recorded"
 OTHER_OPTIONS = "other options"
 """The ``finish`` of a recorded reply to the same prompt under other generation options."""
 
-Ask = Callable[[Sequence[Question]], Iterator[Heard]]
+Ask = Callable[[Sequence[Question]], Iterator[Heard | Notice]]
 """Every question gets exactly one reply, a ``Failure`` if need be, in any order.
 
+A reply that proves to be another question's is taken back by one that is ``Withdrawn``; the right one follows.
 Nothing more is asked until the replies that were yielded have been taken: what was not yet yielded counts as in
 flight. An ``EvalError`` means that going on is pointless (a wrong key, no such model).
 """
@@ -62,9 +70,9 @@ def accept_options(options: Mapping[str, object]) -> None:
 class Model(FrozenRecord, frozen=True):
     """What a run needs of a model.
 
-    ``identity`` names all that answers depend on (model, revision, endpoint, defaults) and never contains a secret.
-    ``recorded`` marks replies from a file, which are not logged again; its ``hint`` goes to every failure if not one
-    question of a run has a recorded reply. ``warnings`` are for the user. ``template`` is the text of the chat
+    ``identity`` names all that answers depend on (model, revision, defaults), not where the model is, and contains no
+    secret. ``recorded`` marks replies from a file, which are not logged again; its ``hint`` goes to every failure if
+    not one question of a run has a recorded reply. ``warnings`` are for the user. ``template`` is the text of the chat
     template, if known. ``check`` refuses generation options that the model cannot honour, before anything is asked.
     """
 
@@ -77,6 +85,31 @@ class Model(FrozenRecord, frozen=True):
     template: str | None = None
     check: Callable[[Mapping[str, object]], object] = accept_options
     hint: str = ""
+
+
+def compare_identities(before: str, now: str) -> str:
+    """Say in what two identities differ: in which values, if they are names with values in JSON.
+
+    >>> compare_identities('server {"model":"m","seed":1}', 'server {"model":"m","seed":2}')
+    'seed 1 before, 2 now'
+    >>> compare_identities("a@1", "a@2")
+    'a@1 before, a@2 now'
+    """
+    one, other = map(_split_identity, (before, now))
+    differing = [key for key in {**one, **other} if one.get(key) != other.get(key)]
+    told = (f"{key} {one.get(key, 'none')} before, {other.get(key, 'none')} now" for key in differing)
+    return "; ".join(text.removeprefix(f"{KIND} ") for text in told)
+
+
+KIND = "kind"
+
+
+def _split_identity(identity: str) -> dict[str, object]:
+    kind, brace, rest = identity.partition(" {")
+    try:
+        return {KIND: kind, **msgspec.json.decode(brace.strip() + rest, type=dict[str, object])}
+    except ValueError:
+        return {KIND: identity}
 
 
 class Backend(Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -30,6 +31,8 @@ from evalcore.shell.prompts.ready_task import Asking
 from evalcore.shell.prompts.settings import TaskSettings
 from evalcore.shell.prompts.templates.compile import Doc
 from evalcore.shell.prompts.turns import ChatTemplate, Turn, example_turns, join_texts, question_turns, write_prompt
+
+WHOLE = re.compile(r"[0-9]{1,9}\.0")
 
 
 class AskedDocument(NamedTuple):
@@ -192,6 +195,8 @@ def _ask_choices(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> AskedDocument
     if asker.mutual:
         asked += [LogLikelihood("", end) for end in ends]
     gold = convert_gold(question if asker.several_inputs else target)
+    if isinstance(gold, str) and gold not in choices and WHOLE.fullmatch(gold):  # an index in a column of floats
+        gold = int(gold.removesuffix(".0"))
     return AskedDocument(tuple(asked), gold, choices, freeze_value(target), question)
 
 

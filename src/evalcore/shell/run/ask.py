@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
@@ -13,9 +12,17 @@ from evalcore.core.records.document import answer_key, digest_requests
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.core.records.request import Failure, Generate, LogLikelihood, Reply, Request
-from evalcore.shell.answerlog.line import LoggedAnswer
+from evalcore.shell.answerlog.line import LoggedAnswer, Withdrawn
 from evalcore.shell.answerlog.writer import LogWriter, open_log
-from evalcore.shell.models.model import NOT_RECORDED, OTHER_OPTIONS, Ask, Heard, Model, Question, fit_reply
+from evalcore.shell.models.model import (
+    NOT_RECORDED,
+    Ask,
+    Heard,
+    Model,
+    Notice,
+    Question,
+    fit_reply,
+)
 from evalcore.shell.output.terminal.progress import Progress
 from evalcore.shell.prompts.ready_task import Built
 from evalcore.shell.run.answer_spool import hold_answers
@@ -137,19 +144,29 @@ def _ask_rest(
     rest = rest if model.recorded else sort_items(rest)
     shown.stage("asking", len(agenda.items), known=len(known))
     try:
-        with closing(join_replies(ask_each(model.ask, rest))) as groups:
+        with closing(join_replies(ask_each(model.ask, rest, shown.warn))) as groups:
             for group in groups:
                 record(group)
-                replies |= {item.key: heard.reply for item, heard in group}
-                finishes |= {item.key: heard.finish for item, heard in group if heard.finish}
-                shown.advance(len(group), failed=sum(isinstance(heard.reply, Failure) for _, heard in group))
+                _enter_group(group, replies, finishes, shown)
     except KeyboardInterrupt as stopped:
         word = str(stopped) or "interrupted"
         kept = _kept(model, replies, agenda)
         raise Interrupted(f"{word}{kept}; the same command goes on from there") from stopped
     except EvalError as wrong:
-        raise EvalError(f"{wrong}{_kept(model, replies, agenda)}") from wrong
+        raise type(wrong)(f"{wrong}{_kept(model, replies, agenda)}") from wrong
     return AnswerSheet(FrozenDict(replies), FrozenDict(finishes), len(rest))
+
+
+def _enter_group(group: Group, replies: dict[str, Reply], finishes: dict[str, str], shown: Progress) -> None:
+    done = failed = 0
+    for item, heard in group:
+        finishes.pop(item.key, None)
+        replies[item.key] = heard.reply
+        if heard.finish:
+            finishes[item.key] = heard.finish
+        done += -1 if isinstance(heard.reply, Withdrawn) else 1
+        failed += isinstance(heard.reply, Failure) and not isinstance(heard.reply, Withdrawn)
+    shown.advance(done, failed=failed)
 
 
 def _kept(model: Model, replies: Mapping[str, Reply], agenda: Agenda) -> str:
@@ -157,7 +174,9 @@ def _kept(model: Model, replies: Mapping[str, Reply], agenda: Agenda) -> str:
     return "" if model.recorded else f" ({good} of {len(agenda.items)} answers are in the answer log)"
 
 
-def ask_each(ask: Ask, items: Sequence[Item]) -> Iterator[tuple[Item, Heard]]:
+def ask_each(
+    ask: Ask, items: Sequence[Item], tell: Callable[[str], None] = lambda text: None
+) -> Iterator[tuple[Item, Heard]]:
     """The reply to each item as it comes; a model that answers twice, or what was not asked, is refused.
 
     >>> one = Item("k", Question(Generate("?")))
@@ -169,20 +188,26 @@ def ask_each(ask: Ask, items: Sequence[Item]) -> Iterator[tuple[Item, Heard]]:
         return
     replies = ask([item.question for item in items])
     try:
-        yield from _checked(replies, items)
+        yield from _checked(replies, items, tell)
     finally:  # what is in flight is cancelled now, not when the garbage is collected
         if isinstance(replies, Generator):
             replies.close()
 
 
-def _checked(replies: Iterable[Heard], items: Sequence[Item]) -> Iterator[tuple[Item, Heard]]:
+def _checked(
+    replies: Iterable[Heard | Notice], items: Sequence[Item], tell: Callable[[str], None]
+) -> Iterator[tuple[Item, Heard]]:
     heard_of: set[int] = set()
     for heard in replies:
+        if isinstance(heard, Notice):
+            tell(heard.text)
+            continue
         if not 0 <= heard.at < len(items):
             raise EvalError(f"expected a reply to one of {len(items)} questions, got one to number {heard.at}")
-        if heard.at in heard_of:
-            raise EvalError(f"expected one reply to each question, got a second one to number {heard.at}")
-        heard_of.add(heard.at)
+        if (heard.at in heard_of) != isinstance(heard.reply, Withdrawn):
+            what = "one to withdraw" if isinstance(heard.reply, Withdrawn) else "a second one"
+            raise EvalError(f"expected one reply to each question, got {what} to number {heard.at}")
+        heard_of ^= {heard.at}
         yield items[heard.at], heard
 
 
@@ -218,20 +243,3 @@ def replies_of(keys: Iterable[str], replies: Mapping[str, Reply]) -> list[Reply]
 
 
 NOT_ASKED = Failure("not asked")
-
-ENDINGS = {
-    "length": ("were cut off by max_gen_toks", "was cut off by max_gen_toks"),
-    "content_filter": ("were stopped by the server's content filter", "was stopped by the server's content filter"),
-    OTHER_OPTIONS: ("were recorded under other generation options", "was recorded under other generation options"),
-}
-
-
-def tell_endings(agenda: Agenda, asked: AnswerSheet) -> tuple[str, ...]:
-    """A warning for each task with replies that did not end by themselves, or are empty."""
-    out: list[str] = []
-    for task, keys in agenda.keys.items():
-        ends = Counter(asked.finishes.get(key, "") for key in keys)
-        empty = sum(asked.replies.get(key) == "" for key in keys)
-        counted = [(ends[name], what) for name, what in ENDINGS.items()] + [(empty, ("are empty", "is empty"))]
-        out += [f"{task}: {count} of {len(keys)} replies {what[count == 1]}" for count, what in counted if count]
-    return tuple(out)

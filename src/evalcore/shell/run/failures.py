@@ -1,16 +1,19 @@
-"""Tasks that cannot be built: an error before anything is asked or, with ``keep_going``, a note beside the others."""
+"""What a run goes without: tasks that cannot be built (an error or, with ``keep_going``, a note), ends of replies."""
 
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from evalcore.core.groups.edit import list_groups
 from evalcore.core.groups.tree import Tree, leaves
 from evalcore.core.records.errors import EvalError
+from evalcore.shell.models.model import OTHER_OPTIONS
 from evalcore.shell.output.terminal.notes import group_warnings
 from evalcore.shell.output.terminal.progress import Progress
+from evalcore.shell.run.ask import Agenda, AnswerSheet
 from evalcore.shell.safety.credentials import hide_credentials
 
 
@@ -101,3 +104,21 @@ def tell_early(
     sys.stderr.write(hide_credentials("".join(prompts)))
     for text in (*tell_failures(failed), *group_warnings(warnings, set(tasks))):
         shown.warn(text)
+
+
+ENDINGS = {
+    "length": ("were cut off by max_gen_toks", "was cut off by max_gen_toks"),
+    "content_filter": ("were stopped by the server's content filter", "was stopped by the server's content filter"),
+    OTHER_OPTIONS: ("were recorded under other generation options", "was recorded under other generation options"),
+}
+
+
+def tell_endings(agenda: Agenda, asked: AnswerSheet) -> tuple[str, ...]:
+    """A warning for each task with replies that did not end by themselves, or are empty."""
+    out: list[str] = []
+    for task, keys in agenda.keys.items():
+        ends = Counter(asked.finishes.get(key, "") for key in keys)
+        empty = sum(asked.replies.get(key) == "" for key in keys)
+        counted = [(ends[name], what) for name, what in ENDINGS.items()] + [(empty, ("are empty", "is empty"))]
+        out += [f"{task}: {count} of {len(keys)} replies {what[count == 1]}" for count, what in counted if count]
+    return tuple(out)

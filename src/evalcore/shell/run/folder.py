@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec import to_builtins
 from msgspec.json import decode, encode
 from msgspec.structs import replace
 
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.frozen_dict import thaw_dict, thaw_value
+from evalcore.core.records.frozen_dict import freeze_dict, thaw_dict, thaw_value
 from evalcore.core.records.task import name_function
 from evalcore.shell.answerlog.lock import hold_lock
 from evalcore.shell.config.locations import anchor_paths, is_path
@@ -21,7 +22,16 @@ from evalcore.shell.config.plan import HERE, PATH_ARGS, Plan
 from evalcore.shell.files.address import show_addresses, show_dataset
 from evalcore.shell.files.given import find_cache, name_fully, parse_output, parse_path
 from evalcore.shell.files.remote_path import RemotePath
+from evalcore.shell.models.model import compare_identities
 from evalcore.shell.safety.replacement import refuse_write
+
+PLACE_ARG = "base_url"
+"""The model argument that says where a model is; which one answers depends on what follows host and port alone."""
+
+PACE_ARGS = frozenset(
+    ("num_concurrent", "max_retries", "timeout", "connect_timeout", "read_timeout", "give_up_after", "keep_alive")
+)
+"""The model arguments on which no answer depends."""
 
 
 def run_folder(plan: Plan) -> Path:
@@ -29,7 +39,7 @@ def run_folder(plan: Plan) -> Path:
     if plan.output_path:
         path = parse_output(plan.output_path)
         return path.parent if path.suffix == ".json" else path
-    written = encode(forget_engine(plan), enc_hook=_write_value)
+    written = encode(forget_place(forget_engine(plan)), enc_hook=_write_value)
     return Path("runs") / f"{plan.model}-{sha256(written).hexdigest()[:8]}"
 
 
@@ -40,6 +50,28 @@ def forget_engine(plan: Plan) -> Plan:
     True
     """
     return replace(plan, engine=HERE, workers=None, address=None, allow_failures="0")
+
+
+def forget_place(plan: Plan) -> Plan:
+    """Forget at which host a model is and how fast it is asked.
+
+    >>> args = {"model": "m", "base_url": "http://localhost:8000/v1", "num_concurrent": 8}
+    >>> dict(forget_place(Plan(model="local-completions", tasks=(), model_args=args)).model_args)
+    {'model': 'm', 'base_url': '/v1'}
+    """
+    args = {key: value for key, value in thaw_dict(plan.model_args).items() if key not in PACE_ARGS}
+    if isinstance(place := args.get(PLACE_ARG), str):
+        args[PLACE_ARG] = _cut_host(place)
+    return replace(plan, model_args=freeze_dict(args))
+
+
+def _cut_host(address: str) -> str:
+    """
+    >>> _cut_host("https://a.example:99/deployments/b?v=1"), _cut_host("localhost:8000")
+    ('/deployments/b?v=1', 'localhost:8000')
+    """
+    _, scheme, rest = address.partition("://")
+    return f"/{rest.partition('/')[2]}" if scheme else address
 
 
 def log_path(plan: Plan, folder: Path) -> Path:
@@ -82,10 +114,15 @@ def find_spool(path: Path) -> Path:
     return find_cache() / "spool" / sha256(str(path).encode()).hexdigest()[:16]
 
 
-def claim_folder(
-    folder: Path, plan: Plan, home: Path | None, identity: str, *, overwrite: bool = False
-) -> tuple[str, ...]:
-    """Write the plan into its folder, unless the folder is another run's; the keys that an earlier plan had otherwise.
+class Claimed(NamedTuple):
+    """The keys that a folder's earlier plan had otherwise, and what there is to say."""
+
+    changed: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def claim_folder(folder: Path, plan: Plan, home: Path | None, identity: str, *, overwrite: bool = False) -> Claimed:
+    """Write the plan into its folder, unless the folder is another run's.
 
     A folder is for one model and one set of tasks. Anything else may change, and costs no answer that still fits.
     """
@@ -95,8 +132,9 @@ def claim_folder(
     theirs, earlier = _earlier_config(folder / "config.yaml"), earlier_run(folder)
     changed = [key for key in sorted({*mine, *(theirs or ())}) if (theirs or mine).get(key) != mine.get(key)]
     foreign = [key for key in ("tasks",) if key in changed]
-    if earlier.get("model_identity", identity) != identity:
-        foreign.append("answers: of another model")
+    before = str(earlier.get("model_identity", identity))
+    if before != identity:
+        foreign.append(f"answers: of another model ({compare_identities(before, identity)})")
     if foreign and not overwrite:
         raise EvalError(
             f"{folder} holds a run with other {' and '.join(foreign)}; name another output_path, or add --overwrite "
@@ -104,7 +142,8 @@ def claim_folder(
         )
     write_config(folder, mine)
     write_run(folder, {**earlier, "model_identity": identity})
-    return tuple(key for key in changed if key not in SEEN_LATER)
+    moved = _tell_move(theirs or {}, mine) if before == identity else ()
+    return Claimed(tuple(key for key in changed if key not in SEEN_LATER), moved)
 
 
 SEEN_LATER = frozenset(
@@ -121,6 +160,15 @@ SEEN_LATER = frozenset(
     }
 )
 """Keys that may change without changing results; where they do, the results differ in what they say of tasks."""
+
+
+def _tell_move(theirs: Mapping[str, object], mine: Mapping[str, object]) -> tuple[str, ...]:
+    """Tell that the same model is asked at another address."""
+    args = [one for one in (theirs.get("model_args"), mine.get("model_args")) if isinstance(one, dict)]
+    before, now = [*(one.get(PLACE_ARG) for one in args), None, None][:2]
+    if not before or not now or before == now:
+        return ()
+    return (f"answers so far are from {before}; now {now} is asked, as the same model",)
 
 
 def earlier_run(folder: Path) -> dict[str, object]:

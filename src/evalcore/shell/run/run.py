@@ -30,9 +30,9 @@ from evalcore.shell.output.files.earlier_results import hold_earlier, settle_ear
 from evalcore.shell.output.files.results import RunFacts, title_run
 from evalcore.shell.output.terminal.progress import UNSEEN, Progress
 from evalcore.shell.prompts.ready_task import Built, first_prompt
-from evalcore.shell.run.ask import ask_agenda, list_questions, tell_endings
+from evalcore.shell.run.ask import ask_agenda, list_questions
 from evalcore.shell.run.collector import without_collector
-from evalcore.shell.run.failures import offer_others, refuse_exit, tell_early
+from evalcore.shell.run.failures import offer_others, refuse_exit, tell_early, tell_endings
 from evalcore.shell.run.folder import claim_folder, hold_folder, log_path, run_folder
 from evalcore.shell.run.prepare import Selected, build_tasks, open_model, select_tasks
 from evalcore.shell.run.run_result import RunResult
@@ -70,14 +70,14 @@ def run(
     with refuse_exit():
         ready = _make_ready(work, shown)
         with hold_folder(folder), hold_earlier(folder, overwrite=overwrite) as earlier:
-            changed = claim_folder(folder, plan, home, ready.model.identity, overwrite=overwrite)
+            changed, notes = claim_folder(folder, plan, home, ready.model.identity, overwrite=overwrite)
             # A model that is asked may take hours, in which cycles pile up.
             with without_collector() if ready.model.recorded else nullcontext():
                 result, inputs = _run_in(work, ready, shown, map, parquet)
             told = settle_earlier(folder, earlier, result.results, inputs, changed)
     if overwrite and changed:
         told = (f"{folder} held results with other {', '.join(changed)}; they were replaced",)
-    return replace(result, warnings=(*read.warnings, *result.warnings, *told))
+    return replace(result, warnings=(*read.warnings, *result.warnings, *notes, *told))
 
 
 def _read(

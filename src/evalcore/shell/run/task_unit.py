@@ -32,9 +32,16 @@ from evalcore.shell.output.terminal.progress import UNSEEN, Progress
 from evalcore.shell.prompts.build import settle_task
 from evalcore.shell.prompts.overrides import fill_config
 from evalcore.shell.prompts.ready_task import Built, first_prompt
-from evalcore.shell.run.ask import AnswerSheet, ask_agenda, list_questions, replies_of, tell_endings
+from evalcore.shell.run.ask import AnswerSheet, ask_agenda, list_questions, replies_of
 from evalcore.shell.run.collector import without_collector
-from evalcore.shell.run.failures import note_failure, offer_others, refuse_exit, refuse_failures, tell_early
+from evalcore.shell.run.failures import (
+    note_failure,
+    offer_others,
+    refuse_exit,
+    refuse_failures,
+    tell_early,
+    tell_endings,
+)
 from evalcore.shell.run.prepare import Selected, asking_of, build_one, open_model, select_tasks
 from evalcore.shell.run.write import Finish, ScoredTask, keeps_samples, write_task
 from evalcore.shell.safety.credentials import note_credentials

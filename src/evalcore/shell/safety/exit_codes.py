@@ -6,7 +6,7 @@ import errno
 from collections.abc import Iterator
 from enum import IntEnum
 
-from evalcore.core.records.errors import CannotWrite, EvalError, InternalError
+from evalcore.core.records.errors import CannotWrite, EvalError, InternalError, ServerGone
 
 
 class Exit(IntEnum):
@@ -15,6 +15,7 @@ class Exit(IntEnum):
     DONE = 0
     INCOMPLETE = 1
     BAD_INPUT = 2
+    SERVER_GONE = 69
     INTERNAL = 70
     CANNOT_WRITE = 74
     HUNG_UP = 129
@@ -27,6 +28,7 @@ MEANINGS: dict[Exit, str] = {
     Exit.INCOMPLETE: "done, but documents lack a score (see `--allow_failures`), tasks were left out, a gate failed, "
     "a task file has errors, nothing was found, or `diff` found a difference",
     Exit.BAD_INPUT: "bad input: a flag, a config, a file, or a server that cannot be used",
+    Exit.SERVER_GONE: "the model's server is gone; the same command goes on once it is back",
     Exit.INTERNAL: "a mistake of evalcore's own, such as counts that do not add up; please report it",
     Exit.CANNOT_WRITE: "a file or the output could not be written: the disk is full, read-only or broken",
     Exit.HUNG_UP: "stopped by SIGHUP: the terminal or the connection was closed",
@@ -35,6 +37,7 @@ MEANINGS: dict[Exit, str] = {
 }
 
 SHORT = {
+    Exit.SERVER_GONE: "the server is gone",
     Exit.INTERNAL: "a mistake of evalcore's own",
     Exit.CANNOT_WRITE: "cannot write",
     Exit.HUNG_UP: "hung up",
@@ -58,6 +61,8 @@ def find_exit(wrong: BaseException) -> Exit:
         return Exit.INTERRUPTED if stopped is None else Exit(128 + stopped.number)
     if any(isinstance(one, CannotWrite) or getattr(one, "errno", None) in BAD_DISK for one in causes):
         return Exit.CANNOT_WRITE
+    if isinstance(wrong, ServerGone):
+        return Exit.SERVER_GONE
     if any(isinstance(one, InternalError) for one in causes):
         return Exit.INTERNAL
     return Exit.BAD_INPUT if isinstance(wrong, EvalError | OSError) else Exit.INTERNAL

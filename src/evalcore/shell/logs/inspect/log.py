@@ -15,6 +15,7 @@ from msgspec import Raw, Struct
 
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import GENERATE_UNTIL
+from evalcore.shell.data.doubled_keys import EVERY, refuse_doubled
 from evalcore.shell.data.unpack import open_bytes
 from evalcore.shell.data.wire import MOST_BYTES, decode_line, encode_line
 from evalcore.shell.logs.head import FileHead, LogFile
@@ -205,7 +206,10 @@ def _documents(
             try:
                 if one.key.epoch in epochs:
                     raise EvalError(f"expected each sample once, got {one.key.id}, epoch {one.key.epoch} twice")
-                epochs[one.key.epoch] = read_sample(one.read())
+                data = one.read()
+                if number < EVERY or not number % EVERY:
+                    refuse_doubled(data)
+                epochs[one.key.epoch] = read_sample(data)
             except EvalError as wrong:
                 yield locate_problem(path, one.at, wrong)
         if epochs:

@@ -41,6 +41,8 @@ def resolve_gold(targets: Targets, target: object, choices: Sequence[str]) -> Go
     >>> plain = Targets(MULTIPLE_CHOICE)
     >>> [resolve_gold(plain, one, ("no", "yes")) for one in (1, "1", "yes", " yes", "[0, 1]", "maybe")]
     [1, 1, 1, 1, (0, 1), 'maybe']
+    >>> [resolve_gold(plain, one, ("no", "yes")) for one in ("1.0", "1.5")]
+    [1, '1.5']
     >>> [resolve_gold(plain, one, ("10", "2", "1")) for one in ("2", "10", "1", 2)]
     [1, 0, 2, 2]
     >>> resolve_gold(Targets(GENERATE_UNTIL), "[1, 2]", ()), resolve_gold(Targets(GENERATE_UNTIL), 4, ())
@@ -171,6 +173,8 @@ def _chosen(target: str, choices: Sequence[str], *, texts_first: bool) -> int | 
     if index is not None and not texts_first:
         return index
     place = _place(target, choices)
+    if index is None and target.endswith(".0"):  # a column of floats: one of its targets is no index
+        index = _index(target.removesuffix(".0"), len(choices))
     return place if place is not None else target if index is None else index
 
 

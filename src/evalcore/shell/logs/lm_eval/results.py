@@ -12,8 +12,8 @@ from msgspec.structs import force_setattr
 
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenDict, FrozenRecord
+from evalcore.shell.data.doubled_keys import decode_once
 from evalcore.shell.data.unpack import open_bytes
-from evalcore.shell.data.wire import decode_line
 from evalcore.shell.logs.head import read_head
 from evalcore.shell.logs.json_records import find_part
 from evalcore.shell.logs.lm_eval.names import find_stamp, name_task
@@ -146,7 +146,7 @@ def read_results(path: Path) -> Mapping[str, object] | None:
     with open_bytes(path) as file:
         content = file.read()
     try:
-        found = decode_line(content, str(path))
+        found = decode_once(content, str(path))
     except EvalError as wrong:
         raise EvalError(f"{wrong}; {EXPECTED}") from wrong
     return found if isinstance(found, dict) and isinstance(found.get("results"), dict) else None

@@ -20,7 +20,7 @@ from msgspec import Raw, Struct
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.core.records.request import Request
-from evalcore.shell.data.wire import decode_line
+from evalcore.shell.data.doubled_keys import check_row, decode_once
 from evalcore.shell.logs.head import FileHead
 from evalcore.shell.logs.json_records import Record, read_records
 from evalcore.shell.logs.lm_eval.names import is_sample_name
@@ -86,7 +86,7 @@ def read_near_row(path: Path) -> Fields:
     """Read the first intact row of a sample log that begins with a damaged one; empty if it is far."""
     for one in islice(read_records(path), NEAR):
         with suppress(EvalError):
-            row = decode_line(one.data, "") if isinstance(one, Record) else None
+            row = decode_once(one.data, "") if isinstance(one, Record) else None
             if isinstance(row, dict) and "doc_id" in row:
                 return row
     return {}
@@ -98,6 +98,7 @@ def read_sample_rows(*paths: Path) -> Iterator[Row]:
         for at in read_records(path):
             if not isinstance(at, Record):
                 raise EvalError(f"{at.place}: {at.message}")
+            check_row(at.data, at.byte, f"{path}:{at.line}")
             yield read_row(at.data, at.line, str(path))
 
 
@@ -108,8 +109,7 @@ def read_row(data: bytes, line: int, path: str) -> Row:
     >>> row.line, row.key, read_value(row.fields, "doc"), read_row_scores(row.fields)
     (1, 3, {'q': '?'}, {'acc': 1})
     """
-    where = f"{path}:{line}"
-    fields = split_fields(data, where, "doc_id, doc, scores", ("doc_id",))
+    fields = split_fields(data, where := f"{path}:{line}", "doc_id, doc, scores", ("doc_id",))
     key = read_value(fields, "doc_id")
     if type(key) is not int:
         raise EvalError(f"{where}: expected the number of a document under doc_id, got {str(key)[:60]!r}")
@@ -133,7 +133,7 @@ def decode_row(data: bytes, where: str, expected: str, needed: Sequence[str]) ->
     Traceback (most recent call last):
     evalcore.EvalError: samples.jsonl:3: expected a row of a sample log (doc_id, doc, scores), got b'{"acc": 1}'
     """
-    row = decode_line(data, where)
+    row = decode_once(data, where)
     return _with_needed(row if isinstance(row, dict) else {}, data, where, expected, needed)
 
 
@@ -164,7 +164,7 @@ def read_value(fields: Fields, name: str) -> object:
     try:
         return VALUE.decode(given)
     except (ValueError, RecursionError):
-        return decode_line(bytes(given), name)
+        return decode_once(bytes(given), name)
 
 
 def read_row_scores(fields: Fields) -> dict[str, object]:

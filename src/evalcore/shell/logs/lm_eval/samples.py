@@ -19,6 +19,7 @@ from evalcore.core.records.request import (
     Reply,
     Request,
 )
+from evalcore.shell.data.doubled_keys import check_row
 from evalcore.shell.data.wire import decode_line
 from evalcore.shell.logs.json_records import Record, locate_problem, read_records
 from evalcore.shell.logs.lm_eval.forms import read_asked, read_target
@@ -65,6 +66,7 @@ def read_samples(log: SampleLog) -> Iterator[Logged | Problem]:
                 yield at
                 continue
             try:
+                check_row(at.data, at.byte)
                 row = read_asked(at.data, log.output_type, prompts=log.requests)
                 if not _is_first(row, notes):
                     continue
@@ -241,10 +243,8 @@ def _values(replies: Sequence[Sequence[Reply]]) -> list[float]:
 
 
 def _accuracy(at: Record) -> object:
-    line = decode_line(at.data, "")
-    return line.get("acc") if isinstance(line, dict) else None
+    return line.get("acc") if isinstance(line := decode_line(at.data, ""), dict) else None
 
 
 def _doc(doc: bytes) -> dict[str, object]:
-    found = decode_line(doc, "doc")
-    return found if isinstance(found, dict) else {}
+    return found if isinstance(found := decode_line(doc, "doc"), dict) else {}

@@ -11,6 +11,7 @@ from msgspec import Struct
 from evalcore.core.records.errors import EvalError, require
 from evalcore.shell.data.arrow_files import map_arrow
 from evalcore.shell.data.csv_files import name_columns, read_rows
+from evalcore.shell.data.doubled_keys import decode_once, is_checked
 from evalcore.shell.data.json_files import USUAL
 from evalcore.shell.data.parquet_files import bound_batches, read_batches
 from evalcore.shell.data.unpack import LineFault, open_bytes, read_lines
@@ -60,7 +61,7 @@ def _read_json(path: Path, mapping: ColumnMap) -> Rows:
 def read_json_row(path: Path, at: Record) -> TableRow | Problem:
     """Read a row that is a JSON object."""
     try:
-        cells = decode_line(at.data, "")
+        cells = decode_once(at.data, "") if is_checked(at.byte) else decode_line(at.data, "")
         if not isinstance(cells, dict):
             raise EvalError(f"expected a JSON object, got {str(cells)[:60]!r}")
     except EvalError as wrong:
@@ -105,7 +106,7 @@ def _held(whole: object) -> list[list[object]]:
 def _read_object(path: Path) -> Rows:
     """A JSON object that holds its rows under a usual name; it is read as a whole."""
     with open_bytes(path) as file:
-        held = _held(decode_line(file.read().removeprefix(MARK), str(path)))
+        held = _held(decode_once(file.read().removeprefix(MARK), str(path)))
     if len(held) != 1:
         raise EvalError(f"{path}: expected rows, or an object that holds them as one of {', '.join(USUAL)}")
     for place, cells in enumerate(held[0], 1):

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from evalcore.core.records.errors import EvalError
+from evalcore.shell.data.doubled_keys import check_row
 from evalcore.shell.logs.json_records import MARK, Record, locate_problem
 from evalcore.shell.logs.lm_eval.forms import read_asked
 from evalcore.shell.logs.lm_eval.rows import AskedRow
@@ -41,6 +42,7 @@ def _read_unit(log: SampleLog, leading: str, unit: Unit, seen: UnitNotes) -> Ite
             continue
         at = Record(0, byte, content)
         try:
+            check_row(content, byte)
             row = read_asked(content, log.output_type, prompts=log.requests)
             if row.filter is None or not -LARGEST < row.key < LARGEST:
                 raise EvalError(f"expected a row with its filter and a document's number, got {row.filter}, {row.key}")

@@ -41,6 +41,8 @@ class ServerSettings(FrozenRecord, frozen=True, forbid_unknown_fields=True):
     timeout: Seconds = 300.0
     connect_timeout: Seconds = 10.0
     read_timeout: Seconds | None = None
+    give_up_after: Seconds = 300.0
+    keep_alive: bool = True
     max_length: Count = 2048
     max_gen_toks: Count = 256
     seed: int = 1234
@@ -63,6 +65,8 @@ ARGUMENTS: tuple[tuple[str, str], ...] = (
     ("timeout", "seconds for a whole reply (300)"),
     ("connect_timeout", "seconds to connect (10)"),
     ("read_timeout", "seconds without a byte (as timeout)"),
+    ("give_up_after", "seconds without a connection until the run stops, to be resumed (300)"),
+    ("keep_alive", "false opens a connection for each request, for servers and proxies that send replies twice (true)"),
     ("max_gen_toks", "tokens to generate where the task does not say (256)"),
     ("max_length", "most tokens of a text whose likelihood is asked; longer ones fail, nothing is cut (2048)"),
     ("seed", "sent with every request; a repeat adds its number (1234)"),

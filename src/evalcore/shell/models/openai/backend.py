@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from functools import partial
 from os import environ
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
 
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Failure, Generate, Reply
-from evalcore.shell.models.model import Ask, Backend, Heard, Model, Question, fit_reply
+from evalcore.shell.answerlog.line import Withdrawn
+from evalcore.shell.models.model import Ask, Backend, Heard, Model, Notice, Question, fit_reply
 from evalcore.shell.models.openai.arguments import ARGUMENTS, ServerKind, ServerSettings, read_settings, warn_of_ignored
 from evalcore.shell.models.openai.body import (
     encode_body,
@@ -28,18 +31,18 @@ from evalcore.shell.safety.credentials import note_credentials
 if TYPE_CHECKING:
     import asyncio
 
-    from evalcore.shell.models.openai.http_client import Session
+    from evalcore.shell.models.openai.http_session import Session
 
-GIVE_UP = 3
-"""After so many questions in a row without a connection the server is gone; the rest is asked on resuming."""
+T = TypeVar("T")
+
+SHIFTED = "may be the reply to another question: the server sends replies twice"
 
 
 class Answered(NamedTuple):
-    """A reply, and whether the server was throttled or unreachable."""
+    """A reply, and whether it is certainly that to its question."""
 
     heard: Heard
-    throttled: bool
-    unreachable: bool
+    sure: bool
 
 
 def open_server(kind: ServerKind, given: Mapping[str, object], *, base: float = 0.5) -> Model:
@@ -53,6 +56,7 @@ def open_server(kind: ServerKind, given: Mapping[str, object], *, base: float = 
         connect=settings.connect_timeout,
         silence=settings.read_timeout or settings.timeout,
         base=base,
+        outage=settings.give_up_after,
     )
     return Model(
         settings.model,
@@ -67,14 +71,18 @@ def open_server(kind: ServerKind, given: Mapping[str, object], *, base: float = 
 def identify_server(kind: ServerKind, settings: ServerSettings, endpoint: Endpoint) -> str:
     """Name all that answers depend on besides the request; headers and query only by hash, keys and users not at all.
 
+    Host and port are where a model is, not which. A path other than the usual one may lead to another model.
+
     >>> kind, settings = ServerKind("local-completions"), ServerSettings("m", base_url="http://localhost/v1")
     >>> identify_server(kind, settings, find_endpoint(kind, settings, {}))
-    'local-completions http://localhost/v1/completions {"max_gen_toks":256,"model":"m","seed":1234}'
+    'local-completions {"max_gen_toks":256,"model":"m","seed":1234}'
     """
     names = ("eos_string", "max_gen_toks", "model", "reasoning", "seed", "think_end_token")
-    values = {name: getattr(settings, name) for name in names} | {"routing": endpoint.routing or None}
+    path = urlsplit(endpoint.shown).path
+    led = {"routing": endpoint.routing or None, "path": path if path != f"/v1{kind.path}" else None}
+    values = {name: getattr(settings, name) for name in names} | led
     used = {name: value for name, value in values.items() if value is not None and value is not msgspec.UNSET}
-    return f"{kind.name} {endpoint.shown} {msgspec.json.encode(used, order='sorted').decode()}"
+    return f"{kind.name} {msgspec.json.encode(used, order='sorted').decode()}"
 
 
 def _warn_of_five(kind: ServerKind, settings: ServerSettings) -> tuple[str, ...]:
@@ -88,7 +96,7 @@ def _warn_of_five(kind: ServerKind, settings: ServerSettings) -> tuple[str, ...]
 
 
 def _make_asker(kind: ServerKind, settings: ServerSettings, endpoint: Endpoint, patience: Patience) -> Ask:
-    def ask(questions: Sequence[Question]) -> Iterator[Heard]:
+    def ask(questions: Sequence[Question]) -> Iterator[Heard | Notice]:
         likelihoods = any(not isinstance(question.request, Generate) for question in questions)
         if likelihoods and kind.chat:
             raise EvalError(
@@ -97,11 +105,11 @@ def _make_asker(kind: ServerKind, settings: ServerSettings, endpoint: Endpoint, 
             )
         import asyncio
 
-        from evalcore.shell.models.openai.http_client import close_session, open_session
+        from evalcore.shell.models.openai.http_session import close_session, open_session
 
         _refuse_loop()
         with asyncio.Runner() as runner:
-            session = open_session(endpoint, patience, settings.num_concurrent)
+            session = open_session(endpoint, patience, settings.num_concurrent, keep_alive=settings.keep_alive)
             try:
                 yield from _ask_session(runner, session, kind, settings, questions, likelihoods)
             finally:
@@ -129,21 +137,61 @@ def _ask_session(
     settings: ServerSettings,
     questions: Sequence[Question],
     likelihoods: bool,
-) -> Iterator[Heard]:
-    from evalcore.shell.models.openai.http_flow import run_jobs
+) -> Iterator[Heard | Notice]:
+    from evalcore.shell.models.openai.http_client import look_after
     from evalcore.shell.models.openai.probe import check_echo
 
     if likelihoods and settings.check_logprobs:
-        runner.run(check_echo(session, settings))
-    jobs = (partial(_answer_question, session, kind, settings, at, question) for at, question in enumerate(questions))
-    lost = 0
-    for answered, more in run_jobs(runner, jobs, settings.num_concurrent, lambda one: one.throttled):
-        yield answered.heard._replace(more=more)
-        lost = lost + 1 if answered.unreachable else 0
-        if lost >= GIVE_UP:
-            raise EvalError(
-                f"{session.endpoint.shown} is gone: {lost} questions in a row had no connection; resume later"
-            )
+        probed = _run_told(runner, session, lambda _: check_echo(session, settings), deque([0]), 1)
+        yield from (one for one in probed if isinstance(one, Notice))
+    queue, doubtful = deque(range(len(questions))), set[int]()
+
+    def start(at: int) -> Coroutine[None, None, Answered]:
+        return _answer_question(session, kind, settings, at, questions[at])
+
+    while queue:
+        for told in _run_told(runner, session, start, queue, settings.num_concurrent):
+            if isinstance(told, Notice):
+                yield told
+            else:
+                (heard, sure), more = told
+                doubtful |= set() if sure else {heard.at}
+                yield heard._replace(more=more)
+            if session.alone:
+                yield from _withdraw(doubtful, queue)
+        runner.run(look_after(session))
+        yield from map(Notice, session.take_notices())
+        if session.alone:
+            yield from _withdraw(doubtful, queue)
+
+
+def _withdraw(doubtful: set[int], queue: deque[int]) -> Iterator[Heard]:
+    """Take back replies, and queue their questions again."""
+    places = sorted(doubtful)
+    doubtful.clear()
+    queue.extend(places)
+    yield from (Heard(at, Withdrawn(SHIFTED), more=at != places[-1]) for at in places)
+
+
+def _run_told(
+    runner: asyncio.Runner,
+    session: Session,
+    start: Callable[[int], Coroutine[None, None, T]],
+    queue: deque[int],
+    most: int,
+) -> Iterator[tuple[T, bool] | Notice]:
+    """Run jobs, and tell what there is to say meanwhile and at an end that is none."""
+    from evalcore.shell.models.openai.http_flow import run_jobs
+
+    try:
+        for done in run_jobs(runner, start, queue, most, session.wake):
+            yield from map(Notice, session.take_notices())
+            if done is not None:
+                yield done
+    except EvalError:
+        yield from map(Notice, session.take_notices())
+        raise
+    yield from map(Notice, session.take_notices())
 
 
 async def _answer_question(
@@ -154,7 +202,7 @@ async def _answer_question(
     body, read = _word_question(kind, settings, question)
     reached = await post_body(session, encode_body(body), read)
     heard = Heard(at, reached.value) if isinstance(reached.value, Failure) else Heard(at, *reached.value)
-    return Answered(heard, reached.throttled, reached.unreachable)
+    return Answered(heard, reached.sure)
 
 
 def _word_question(

@@ -5,20 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from os import strerror
 from random import random
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
-from msgspec import Struct
-
-from evalcore.core.records.errors import EvalError
+from evalcore.core.records.errors import EvalError, ServerGone
 from evalcore.core.records.request import Failure
-from evalcore.shell.models.openai.endpoint import Endpoint
 from evalcore.shell.models.openai.http_faults import (
     ALWAYS,
     NEVER,
     POINTLESS,
-    Patience,
     Unreachable,
     Wrong,
     compute_wait,
@@ -27,12 +24,13 @@ from evalcore.shell.models.openai.http_faults import (
     parse_wait,
     read_message,
 )
+from evalcore.shell.models.openai.http_flow import enter_turnstile, leave_turnstile
+from evalcore.shell.models.openai.http_session import Session
+from evalcore.shell.models.openai.http_wire import Wire, cut_wire, has_arrivals, has_unread, note_stream, take_reply
 from evalcore.shell.safety.credentials import list_credentials
 from evalcore.shell.safety.secrets import hide_in_body, hide_in_text
 
 if TYPE_CHECKING:
-    import ssl
-
     import httpx
 
 T = TypeVar("T")
@@ -45,96 +43,60 @@ FIRST_TRIES = 3
 """A server that was never reached is more likely a wrong address than a passing fault."""
 
 
-class Session(Struct):
-    """Clients of one server, one connection each. ``met`` is set once the server has given one good answer.
-
-    It changes while it is open: a client is either ``free`` or in use.
-    """
-
-    clients: tuple[httpx.AsyncClient, ...]
-    free: list[httpx.AsyncClient]
-    endpoint: Endpoint
-    patience: Patience
-    met: asyncio.Event
+ARRIVED = "bytes came that nobody asked for"
 
 
 class Reached(NamedTuple, Generic[T]):
-    """The outcome of a request, and whether the server complained of too many requests or was unreachable."""
+    """The outcome of a request, and whether a reply is certainly that to its request."""
 
     value: T | Failure
-    throttled: bool = False
-    unreachable: bool = False
+    sure: bool = True
 
 
-def open_session(endpoint: Endpoint, patience: Patience, most: int) -> Session:
-    """Open a session of at most so many connections. Proxies of the environment serve other machines only."""
-    import logging
+class Doubtful(Exception):
+    """A reply that may be that to another request; ``how`` is what it shows, if the next one shows that it was."""
 
-    import httpx
-
-    for name in ("httpx", "httpcore"):  # they log addresses with their query, and the headers of replies
-        logging.getLogger(name).setLevel(logging.WARNING)
-    trusted = _choose_certificates(endpoint)
-    clients = tuple(
-        httpx.AsyncClient(
-            verify=trusted,
-            trust_env=not endpoint.loopback,
-            follow_redirects=False,
-            timeout=httpx.Timeout(patience.silence, connect=patience.connect),
-            limits=httpx.Limits(max_connections=1),
-        )
-        for _ in range(most)  # a client of many connections searches all of them for every request
-    )
-    return Session(clients, list(clients), endpoint, patience, asyncio.Event())
-
-
-async def close_session(session: Session) -> None:
-    """Close every connection."""
-    for client in session.clients:
-        await client.aclose()
-
-
-def _choose_certificates(endpoint: Endpoint) -> bool | ssl.SSLContext:
-    from ssl import PROTOCOL_TLS_CLIENT, SSLContext, create_default_context
-
-    if endpoint.shown.startswith("http:"):
-        return SSLContext(PROTOCOL_TLS_CLIENT)  # trusts nobody, and is made 50 ms faster
-    if endpoint.ca_cert_path is None:
-        return endpoint.verify
-    try:
-        return create_default_context(cafile=endpoint.ca_cert_path)
-    except OSError as wrong:
-        raise EvalError(f"expected certificates in ca_cert_path {endpoint.ca_cert_path!r}: {wrong}") from wrong
+    def __init__(self, how: str = "") -> None:
+        super().__init__(how)
+        self.how = how
 
 
 async def post_body(session: Session, body: bytes, read: Callable[[bytes], T]) -> Reached[T]:
     """Post until ``read`` accepts the reply or patience ends; an ``EvalError`` if going on is pointless."""
-    throttled, tried = False, 0
+    tried, alone, how = 0, False, ""
     while True:
         tried += 1
         try:
-            value = read(await _post_once(session, body))
+            reached = await _post_once(session, body, read, alone)
             session.met.set()
-            return Reached(value, throttled)
+            if how and session.ids.telling:
+                session.find_shift(how)
+            return reached
+        except Doubtful as doubt:  # raised at most once: over a new connection there is no doubt
+            tried, alone, how = tried - 1, True, doubt.how
+            continue
         except Wrong as caught:
             wrong = caught
         # outside the handler, so that no error carries along a message before it was redacted
         reason = hide_in_text(wrong.reason, (*session.endpoint.hidden.reveal().secrets, *list_credentials()))
-        throttled |= wrong.status == 429
         if wrong.status in POINTLESS and not session.met.is_set():
             raise EvalError(f"{session.endpoint.shown}: {reason}{_give_advice(wrong.status, session)}")
-        if tried > min(wrong.again, session.patience.retries):
-            return _give_up(session, wrong, reason, tried, throttled)
-        await asyncio.sleep(compute_wait(tried, wrong.after, random(), session.patience))
+        most = min(wrong.again, session.patience.retries)
+        left = session.note_refusal(reason, tried, most) if isinstance(wrong, Unreachable) else ALWAYS
+        if tried > most or left <= 0:
+            if isinstance(wrong, Unreachable) and (session.refused >= tried or left <= 0):
+                raise _describe_loss(session, reason, tried)
+            return Reached(Failure(f"{reason} ({tried} tries)" if tried > 1 else reason))
+        await asyncio.sleep(min(left, compute_wait(tried, wrong.after, random(), session.patience)))
 
 
-def _give_up(session: Session, wrong: Wrong, reason: str, tried: int, throttled: bool) -> Reached[T]:
-    lost = isinstance(wrong, Unreachable)
-    if lost and not session.met.is_set():
-        raise EvalError(
-            f"{session.endpoint.shown}: {reason} ({tried} tries); is the server running, the address right?"
-        )
-    return Reached(Failure(f"{reason} ({tried} tries)" if tried > 1 else reason), throttled, lost)
+def _describe_loss(session: Session, reason: str, tried: int) -> ServerGone:
+    count = f"{tried} tries" if tried > 1 else "1 try"
+    if not session.met.is_set():
+        return ServerGone(f"{session.endpoint.shown}: {reason} ({count}); is the server running, the address right?")
+    return ServerGone(
+        f"{session.endpoint.shown} is gone: {reason} ({count}); once it is back, the same command goes on from there"
+    )
 
 
 def _give_advice(status: int, session: Session) -> str:
@@ -144,43 +106,93 @@ def _give_advice(status: int, session: Session) -> str:
     return " - is base_url right, and the model's name?" if status in (404, 405) else ""
 
 
-async def _post_once(session: Session, body: bytes) -> bytes:
-    client = session.free.pop()
+async def _post_once(session: Session, body: bytes, read: Callable[[bytes], T], alone: bool) -> Reached[T]:
+    turn, throttled, fine = await enter_turnstile(session.turnstile), False, False
+    wire = session.free.pop()
     try:
-        return await _post_by(client, session, body)
+        reached = await _post_by(wire, session, body, read, alone or session.alone)
+        fine = True
+        return reached
+    except Wrong as wrong:
+        throttled = wrong.status == 429
+        raise
     finally:
-        session.free.append(client)
+        if not fine or session.alone:  # a connection is kept only after a reply that was taken
+            await cut_wire(wire)
+        session.free.append(wire)
+        leave_turnstile(session.turnstile, turn, fine=fine, throttled=throttled)
 
 
-async def _post_by(client: httpx.AsyncClient, session: Session, body: bytes) -> bytes:
+async def _post_by(wire: Wire, session: Session, body: bytes, read: Callable[[bytes], T], alone: bool) -> Reached[T]:
+    if wire.served and await has_arrivals(wire):
+        session.find_shift(ARRIVED)
+    if wire.served and alone:
+        await cut_wire(wire)
+    content = await _exchange(wire, session, body)
+    name, again = session.ids.recall(content)
+    if again and wire.served:
+        raise Doubtful("a reply came twice, with the same id")
+    try:
+        value = read(content)
+    except Wrong as wrong:
+        if wrong.again == NEVER and wire.served:  # a reply to another question makes no sense either
+            raise Doubtful("a reply was that to another question") from None
+        raise
+    sure = take_reply(wire, session.ids, content, name)
+    if session.alone and not sure:
+        raise Doubtful
+    return Reached(value, sure)
+
+
+async def look_after(session: Session) -> None:
+    """Look whether anything came after the last replies."""
+    for wire in session.free:
+        if wire.served and await has_arrivals(wire):
+            session.find_shift(ARRIVED)
+
+
+async def _exchange(wire: Wire, session: Session, body: bytes) -> bytes:
+    """Send a request, and read the whole reply to it."""
     import httpx
 
     hidden, patience = session.endpoint.hidden.reveal(), session.patience
+    headers = {**hidden.headers, "Connection": "close"} if session.alone else hidden.headers
     try:
         async with (
             asyncio.timeout(patience.total),
-            client.stream("POST", hidden.url, content=body, headers=hidden.headers) as response,
+            wire.client.stream("POST", hidden.url, content=body, headers=headers) as response,
         ):
             status, headers = response.status_code, response.headers
+            note_stream(wire, response)
             content = await _read_capped(response)
+            if not session.alone and has_unread(response):
+                session.find_shift("bytes came after a reply")
     except TimeoutError:
         raise Wrong(f"timeout: no whole reply within {patience.total:g} s", again=DEADLINES) from None
     except (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError) as wrong:
         again = ALWAYS if session.met.is_set() else FIRST_TRIES
-        raise Unreachable(f"connection: {_describe_error(wrong)}", again=again) from None
+        raise Unreachable(_describe_error(wrong), again=again) from None
     except httpx.TimeoutException:
         raise Wrong(f"timeout: not a byte for {patience.silence:g} s", again=DEADLINES) from None
     except (httpx.TransportError, httpx.StreamError) as wrong:
-        raise Wrong(f"connection: {_describe_error(wrong)}") from None
-    content = hide_in_body(
-        content, (*hidden.secrets, *list_credentials())
-    )  # before anything is cut: half a key would not be found
+        raise Wrong(_describe_error(wrong)) from None
+    session.note_contact()
+    # before anything is cut: half a key would not be found
+    content = hide_in_body(content, (*hidden.secrets, *list_credentials()))
     _judge_status(status, headers, content)
     return content
 
 
 def _describe_error(wrong: Exception) -> str:
-    return excerpt_text(f"{type(wrong).__name__}: {wrong}" if str(wrong) else type(wrong).__name__)
+    """Describe a fault as the system does (connection refused), where it says so."""
+    from ssl import SSLError
+
+    cause: BaseException | None = wrong
+    while cause is not None:
+        if isinstance(cause, OSError) and not isinstance(cause, SSLError) and (cause.errno or 0) > 0:
+            return strerror(cause.errno or 0).lower()
+        cause = cause.exceptions[0] if isinstance(cause, BaseExceptionGroup) else cause.__cause__ or cause.__context__
+    return excerpt_text(f"connection: {type(wrong).__name__}" + (f": {wrong}" if str(wrong) else ""))
 
 
 async def _read_capped(response: httpx.Response) -> bytes:

@@ -28,6 +28,7 @@ class Patience(msgspec.Struct, frozen=True):
     base: float = 0.5
     longest: float = 30.0
     longest_told: float = 60.0
+    outage: float = 300.0
 
 
 class Wrong(Exception):

@@ -9,8 +9,9 @@ from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Failure
 from evalcore.shell.models.openai.arguments import ServerSettings
 from evalcore.shell.models.openai.body import encode_body, read_choice
-from evalcore.shell.models.openai.http_client import Session, post_body
+from evalcore.shell.models.openai.http_client import post_body
 from evalcore.shell.models.openai.http_faults import NEVER, Wrong
+from evalcore.shell.models.openai.http_session import Session
 from evalcore.shell.models.openai.logprobs import Echo, read_echo, write_echo
 
 PROBES = (
