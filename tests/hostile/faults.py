@@ -95,7 +95,7 @@ FAULTS = (
         (
             f"{SERVER}test_retry_after",
             f"{SERVER}test_waits_are_bounded_and_at_least_what_was_told",
-            f"{SERVER}test_complaints_lower_the_number_in_flight",
+            f"{SERVER}test_complaints_lower_the_number_in_flight_of_retries_too",
         ),
     ),
     Fault(

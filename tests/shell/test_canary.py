@@ -188,9 +188,9 @@ def test_an_unexpected_error_is_shown_without_it(
 
     monkeypatch.setenv("OPENAI_API_KEY", PLAIN)
     monkeypatch.setenv("EVALCORE_TRACEBACK", shown)
-    monkeypatch.setattr("evalcore.shell.run.run.close_groups", fail)
+    monkeypatch.setattr("evalcore.shell.run.write.close_groups", fail)
     with serve() as server:
-        assert run_case(Case(), folder, server) == 2
+        assert run_case(Case(), folder, server) == 70
     said = capsys.readouterr()
     assert "RuntimeError: cannot close [redacted]" in said.err
     assert ("Traceback" in said.err) == bool(shown)

@@ -6,8 +6,7 @@ unpack        packed files as streams of bytes, with a limit on their size
 align         documents as a table: every column in every document, one type a column
 json_files    JSON and JSON lines
 csv_files     CSV and TSV
-parquet_files Parquet in batches, with a limit on what they unfold to
-arrow_files   Parquet and Arrow as documents
+arrow_files   Parquet and Arrow, with a limit on what they unfold to
 readers       DATA_READERS: a file to documents by its suffix or first bytes
 folders       the split of a file by its name or folder
 local         splits from local files, such as the ``data:`` of a run config

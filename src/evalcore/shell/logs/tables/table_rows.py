@@ -9,11 +9,10 @@ from pathlib import Path
 from msgspec import Struct
 
 from evalcore.core.records.errors import EvalError, require
-from evalcore.shell.data.arrow_files import map_arrow
+from evalcore.shell.data.arrow_files import bound_batches, map_arrow, read_batches
 from evalcore.shell.data.csv_files import name_columns, read_rows
 from evalcore.shell.data.doubled_keys import decode_once, is_checked
 from evalcore.shell.data.json_files import USUAL
-from evalcore.shell.data.parquet_files import bound_batches, read_batches
 from evalcore.shell.data.unpack import LineFault, open_bytes, read_lines
 from evalcore.shell.data.wire import MOST_BYTES, decode_line, encode_line
 from evalcore.shell.logs.head import LogFile, is_torn

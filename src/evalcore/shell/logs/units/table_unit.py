@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from evalcore.core.records.errors import require
-from evalcore.shell.data.parquet_files import read_batches
+from evalcore.shell.data.arrow_files import read_batches
 from evalcore.shell.logs.head import LogFile
 from evalcore.shell.logs.json_records import MARK, Record
 from evalcore.shell.logs.log import Logged, Problem

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalcore.core.records.errors import require
-from evalcore.shell.data.parquet_files import name_parquet
+from evalcore.shell.data.arrow_files import name_parquet
 from evalcore.shell.files.given import parse_path
 from evalcore.shell.logs.lm_eval.rows import read_sample_rows
 from evalcore.shell.output.files.arrow_tables import build_batches, build_results_table
