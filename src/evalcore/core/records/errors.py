@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from types import ModuleType
@@ -12,6 +12,17 @@ class EvalError(ValueError):
     """Input that cannot be scored. The message says what is wrong, where, and what to do."""
 
     __module__ = "evalcore"  # tracebacks show the name that users import
+
+
+class EntryError(EvalError):
+    """An entry of the tables failed on some documents: it raised, or returned what it must not.
+
+    ``told`` is the message without its place.
+    """
+
+    def __init__(self, told: str, where: str = "") -> None:
+        super().__init__(told if " - at " in told else told + where)
+        self.told = told.partition(" - at ")[0]
 
 
 class MissingExtra(EvalError, ImportError):
@@ -35,6 +46,48 @@ def locate(wrong: Exception, where: str) -> EvalError:
     """
     text = str(wrong) if isinstance(wrong, EvalError) else f"{type(wrong).__name__}: {wrong}"
     return EvalError(text if " - at " in text else text + where)
+
+
+@contextmanager
+def watch_entry(what: str, where: str) -> Iterator[None]:
+    """Make an ``EntryError`` of whatever an entry raises, and of an exit; what evalcore itself says keeps its words.
+
+    A package that is missing is another matter.
+
+    >>> with watch_entry("metric 'm'", place("t")):
+    ...     1 / 0
+    Traceback (most recent call last):
+    evalcore.core.records.errors.EntryError: ZeroDivisionError: division by zero (metric 'm') - at t
+    """
+    try:
+        yield
+    except MissingExtra:
+        raise
+    except (Exception, SystemExit) as raised:
+        told = describe(raised)
+        raise EntryError(told if isinstance(raised, EvalError) else f"{told} ({what})", where) from raised
+
+
+def fails_alike(wrong: EntryError, try_nothing: Callable[[], object]) -> bool:
+    """Whether an entry fails in the same way on no document at all: then it is wrong itself, as an option may be."""
+    try:
+        try_nothing()
+    except EntryError as again:
+        return again.told == wrong.told
+    return False
+
+
+def describe(raised: BaseException) -> str:
+    """Describe what was raised, even if it cannot be shown; an ``EvalError`` speaks for itself.
+
+    >>> describe(KeyError("a")), describe(SystemExit(2)), describe(EvalError("expected a text"))
+    ("KeyError: 'a'", 'SystemExit: 2', 'expected a text')
+    """
+    try:
+        text = str(raised)
+    except Exception:
+        return type(raised).__name__
+    return text if isinstance(raised, EvalError) else f"{type(raised).__name__}: {text}"
 
 
 @contextmanager

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import nan
 
 import numpy as np
 
 from evalcore.core.records.array import Bools, ColumnRecord, Floats64, Ints64, frozen
-from evalcore.core.records.column import Column, build_column
-from evalcore.core.records.errors import EvalError, place
+from evalcore.core.records.column import Column, build_column, merge_all, take_part
+from evalcore.core.records.errors import EntryError, EvalError, place, watch_entry
 from evalcore.core.records.outcome import OK, UNSCORABLE
 from evalcore.core.records.row import Floats, Stats
 from evalcore.core.repeats.reducers import REDUCERS, Reducers, reducer
-from evalcore.core.repeats.repeat import Reduce, Reducer, Repeats, as_reducer, join_repeats
+from evalcore.core.repeats.repeat import Reduce, Reducer, Repeats, as_reducer, join_repeats, lose_documents
 
 
 class Votes(ColumnRecord, frozen=True, eq=False):
@@ -48,10 +48,19 @@ def reduce_repeats(
     name = reduce if isinstance(reduce, str) else getattr(reduce, "__name__", "reducer")
     keys = np.unique(np.concatenate([one.keys.ints for one in columns]))
     found = reducer(reduce, reducers) if isinstance(reduce, str) else as_reducer(reduce)
-    if found.rows is not None and (found.reduce is None or not _are_numbers(columns)):
-        return found.rows(keys, columns)
-    scores = np.column_stack([_align_scores(one, keys, name) for one in columns])
-    reduced = found(Repeats(scores, votes.answers, votes.fell_back))
+    what, where = f"reducer {name!r}", place(task) if task else ""
+    try:
+        if found.rows is not None and (found.reduce is None or not _are_numbers(columns)):
+            with watch_entry(what, where):
+                return found.rows(keys, columns)
+        scores = np.column_stack([_align_scores(one, keys, name) for one in columns])
+        with watch_entry(what, where):
+            reduced = _check_scores(found(Repeats(scores, votes.answers, votes.fell_back)), len(keys))
+    except EntryError as wrong:
+        if len(keys) > 1:
+            parts = _split_questions(keys, columns, votes)
+            return merge_all(reduce_repeats(reduce, one, votes=v, reducers=reducers, task=task) for one, v in parts)
+        return lose_documents(keys, wrong.told, task)
     some = np.any(~np.isnan(scores), axis=1)
     undefined = {
         int(keys[i]): f"{name} is not defined on {int(np.count_nonzero(~np.isnan(scores[i])))} replies"
@@ -59,6 +68,23 @@ def reduce_repeats(
         for i in np.flatnonzero(np.isnan(reduced) & some)
     }
     return join_repeats(keys, columns, Floats(frozen(np.asarray(reduced, np.float64))), undefined)
+
+
+def _check_scores(reduced: object, questions: int) -> Floats64:
+    made = np.asarray(reduced, np.float64)
+    if made.shape != (questions,):
+        raise EvalError(f"expected a score for each of {questions} questions, got {reduced!r:.200}")
+    return made
+
+
+def _split_questions(
+    keys: Ints64, columns: Sequence[Column], votes: Votes
+) -> Iterator[tuple[tuple[Column, ...], Votes]]:
+    """Split repeats into those of one question each."""
+    for i, key in enumerate(keys):
+        own = [take_part(one, one.keys.ints == key) for one in columns]
+        fell = None if votes.fell_back is None else votes.fell_back[i : i + 1]
+        yield tuple(one for one in own if len(one)), Votes(votes.answers[i : i + 1], fell)
 
 
 def measure_noise(reduce: str, columns: Sequence[Column], reducers: Reducers = REDUCERS) -> Column | None:

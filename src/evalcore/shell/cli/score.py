@@ -25,7 +25,7 @@ exit codes: 0 done, 1 some documents have no score or could not be read, 2 bad i
 
 SHARED = (
     *("cluster", "policy", "confidence", "ci", "stderr"),
-    *("on_unscorable", "bootstrap_iters", "limit", "include_path", "trust"),
+    *("on_unscorable", "bootstrap_iters", "limit", "include_path", "trust", "doc_timeout"),
 )
 
 

@@ -10,8 +10,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 from pyrsistent import PMap
 
+from evalcore.core.guard import MapChunks
 from evalcore.core.lm_eval.policy import POLICIES
-from evalcore.core.pipeline import MapChunks
 from evalcore.core.records.errors import require
 from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.core.tables import Tables
@@ -45,6 +45,7 @@ from evalcore.shell.run.task_unit import (
     tell_early,
 )
 from evalcore.shell.run.write import write_folder
+from evalcore.shell.safety.timer import allow_seconds
 
 
 def run(
@@ -74,7 +75,7 @@ def run(
     read, home = _read(config, keys, tables)
     plan, folder = read.plan, run_folder(read.plan)
     work = TaskWork(plan, home, folder, tables or POLICIES[plan.policy], models, data_readers)
-    with refuse_exit():
+    with refuse_exit(), allow_seconds(plan.doc_timeout):
         ready = _make_ready(work, shown)
         with hold_folder(folder):
             replaced = claim_folder(folder, plan, home, ready.model.identity, overwrite=overwrite)

@@ -14,8 +14,9 @@ from msgspec.structs import replace
 from pyrsistent import PMap
 
 from evalcore.core.answers.table import AnswerTable
+from evalcore.core.guard import MapChunks
 from evalcore.core.partials.codec import RECORDS, pack, unpack
-from evalcore.core.pipeline import MapChunks, score_task
+from evalcore.core.pipeline import score_task
 from evalcore.core.records.array import Array
 from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.frozen_dict import FrozenDict, freeze_dict, thaw_dict, thaw_value
@@ -23,6 +24,7 @@ from evalcore.core.records.score import Scored, adopt_scores
 from evalcore.core.tables import Tables, specs_of
 from evalcore.shell.config.plan import Plan
 from evalcore.shell.data.readers import Readers
+from evalcore.shell.engines.deadline import Deadline
 from evalcore.shell.engines.engines import find_engine
 from evalcore.shell.engines.interface import Means
 from evalcore.shell.models.model import Backend, Model
@@ -37,6 +39,7 @@ from evalcore.shell.run.collector import without_collector
 from evalcore.shell.run.failures import note_failure, offer_others, refuse_exit, refuse_failures, tell_failures
 from evalcore.shell.run.prepare import Selected, asking_of, build_one, open_model, select_tasks
 from evalcore.shell.run.write import write_task
+from evalcore.shell.safety.timer import allow_seconds
 
 
 class ScoredTask(Struct, frozen=True):
@@ -69,7 +72,8 @@ def score_built(
 ) -> ScoredTask:
     """Score a task whose questions were asked."""
     answers = built.asked.answered(replies_of(keys, sheet.replies), built.requests)
-    scored = score_task(built.task, built.samples, answers, tables=tables, keep_replies=keeps_samples(plan), map=map)
+    keep, guard = keeps_samples(plan), Deadline(plan.doc_timeout)
+    scored = score_task(built.task, built.samples, answers, tables=tables, keep_replies=keep, map=map, guard=guard)
     return ScoredTask(scored, built.config, built.n_original, partial(_write, folder, built, answers, scored))
 
 
@@ -139,7 +143,7 @@ class TaskWork(Struct, frozen=True, eq=False):
     def __call__(self, unit: object) -> bytes:
         if not isinstance(unit, TaskUnit):
             raise TypeError(f"expected a task, got {unit!r}")
-        with refuse_exit():
+        with refuse_exit(), allow_seconds(self.plan.doc_timeout):
             done = _score_unit(self, unit)
         try:
             return pack([done], KNOWN)
