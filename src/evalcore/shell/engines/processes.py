@@ -68,7 +68,7 @@ class _Pool:
             self._stopped = True
             workers = list(self._workers)
         for one in workers:
-            _end(one)
+            end_worker(one)
 
     def _feed(self) -> None:
         worker = None
@@ -83,7 +83,7 @@ class _Pool:
                 break
             self._done.put((at, found))
         if worker is not None:
-            _end(worker)
+            end_worker(worker)
 
     def _take(self) -> int | None:
         with self._lock:
@@ -97,31 +97,36 @@ class _Pool:
                 write_frame(cast("IO[bytes]", worker.stdin), DONE, self._units[at])
                 kind, data = read_frame(cast("IO[bytes]", worker.stdout))
             except (EOFError, OSError, ValueError):
-                code = _end(worker)
+                code = end_worker(worker)
                 worker = None
                 continue
             if kind != DONE:
-                _end(worker)
+                end_worker(worker)
             return expect_done(kind, data, "a worker process"), worker
         why = "killed, perhaps for lack of memory" if code is not None and code < 0 else f"exit code {code}"
         raise WorkerLost(f"{LIVES} worker processes were lost over one unit of work ({why}); use fewer (--workers)")
 
     def _start(self) -> subprocess.Popen[bytes]:
-        paths = os.pathsep.join(path or os.getcwd() for path in sys.path)
-        environment = {**dict.fromkeys(ONE_THREAD, "1"), **os.environ, "PYTHONPATH": paths}
-        command = [sys.executable, "-m", "evalcore.shell.engines.worker"]
-        worker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+        worker = start_worker()
         with self._lock:
             stopped = self._stopped
             self._workers.add(worker)
         if stopped:
-            _end(worker)
+            end_worker(worker)
         with suppress(OSError):  # which the first unit finds out as well
             write_frame(cast("IO[bytes]", worker.stdin), DONE, self._work)
         return worker
 
 
-def _end(worker: subprocess.Popen[bytes]) -> int:
+def start_worker() -> subprocess.Popen[bytes]:
+    """Start a worker, which waits for the work that it is to do."""
+    paths = os.pathsep.join(path or os.getcwd() for path in sys.path)
+    environment = {**dict.fromkeys(ONE_THREAD, "1"), **os.environ, "PYTHONPATH": paths}
+    command = [sys.executable, "-m", "evalcore.shell.engines.worker"]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+
+
+def end_worker(worker: subprocess.Popen[bytes]) -> int:
     """End a worker and return its exit code; one that is gone keeps its own."""
     with suppress(OSError):
         worker.kill() if worker.poll() is None else None
