@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from functools import lru_cache, wraps
 from string import Formatter
 from typing import Any
@@ -46,17 +46,24 @@ class Counted(Context):
 
     steps = 0
 
-    def take_step(self) -> None:
-        self.steps += 1
+    def take_steps(self, count: int = 1) -> None:
+        self.steps += count
         if self.steps > LONGEST:
             raise EvalError(f"expected at most {LONGEST} turns of loops and calls, got more")
 
 
 @pass_context
-def count_turns(context: Counted, items: Iterable[object]) -> Iterator[object]:
-    """The items of a loop, each of them a step."""
+def count_turns(context: Counted, items: Iterable[object]) -> Iterable[object]:
+    """The items of a loop, each of them a step: counted at once where their number is known."""
+    if isinstance(items, Sized):
+        context.take_steps(len(items))
+        return items
+    return _count_each(context, items)
+
+
+def _count_each(context: Counted, items: Iterable[object]) -> Iterator[object]:
     for item in items:
-        context.take_step()
+        context.take_steps()
         yield item
 
 
@@ -105,7 +112,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
     def call(self, *given: object, **named: object) -> object:
         context, function, *values = given
         if isinstance(context, Counted):
-            context.take_step()
+            context.take_steps()
         name = str(getattr(function, "__name__", "a call"))
         values += named.values()
         if name != "format":  # its numbers are mostly written out; widths are checked where they are used
