@@ -113,15 +113,16 @@ def test_a_pattern_of_a_task_file(run: Callable[..., str], tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("template", "told"),
     [
-        ("{{ text | regex_replace('(a+)+$', 'b') }}", f"the template {TOLD}"),
-        ("{{ [text] | map('regex_replace', '(a+)+$', 'b') | list }}", f"the template {TOLD}"),
+        ("{{ text | regex_replace('(a+)+$', 'b') }}", f"the pattern '(a+)+$' {TOLD}"),
+        ("{{ [text] | map('regex_replace', '(a+)+$', 'b') | list }}", f"the pattern '(a+)+$' {TOLD}"),
+        ("{% for a in range(9999) %}{% set x = range(99999) | sort %}{% endfor %}", f"the template {TOLD}"),
         (
             "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}{{q}}",
             "expected at most 1000000 turns of loops and calls",
         ),
         ("{{ q | regex_replace('a{99999999999}', 'b') }}", "the repetition number is too large"),
     ],
-    ids=["regex", "map", "loops", "repetition"],
+    ids=["regex", "map", "work", "loops", "repetition"],
 )
 def test_a_template_that_does_not_end(run: Callable[..., str], template: str, told: str) -> None:
     out = run(*([] if TOLD in told else ["--doc_timeout", 0]), code=2, doc_to_text=template)
@@ -149,9 +150,8 @@ def test_metrics_that_compare_all_with_all_have_a_limit(tmp_path: Path) -> None:
     out, _ = json.JSONDecoder().raw_decode(typed("score", path, *COLUMNS[:6], *metrics, "--json", "-q", code=1))
     numbers = out["results"]["long"]
     assert [numbers[f"{name},none"] for name in ("rougeL", "rougeLsum", "ter", "anls")] == [1.0, 1.0, 0.0, 1.0]
-    assert "expected at most 1,000,000,000 pairs of characters (said × gold), got 600,000 × 600,000" in json.dumps(
-        out, ensure_ascii=False
-    )
+    told = "expected at most 100,000,000,000 pairs of characters (said × gold), got 600,000 × 600,000"
+    assert told in json.dumps(out, ensure_ascii=False)
 
 
 def test_a_thread_hears_no_timer_and_has_a_worker(table: Path) -> None:

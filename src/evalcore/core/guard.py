@@ -12,7 +12,7 @@ from evalcore.core.answers.batch import Batch
 from evalcore.core.answers.chunk import Chunk, split_chunks
 from evalcore.core.metrics.dispatch import Score, Scores
 from evalcore.core.records.array import Array
-from evalcore.core.records.errors import EntryError, EvalError, fails_alike, place, watch_entry
+from evalcore.core.records.errors import RAISED, EntryError, EvalError, blame_entry, fails_alike, place
 from evalcore.core.records.score import Provenance, Scored, merge_scored
 from evalcore.core.records.task import MetricSpec
 from evalcore.core.repeats.repeat import lose_documents
@@ -89,12 +89,14 @@ def score_together(bound: BoundPipeline, batch: Batch) -> Scores:
 
 def _score(bound: BoundPipeline, specs: tuple[MetricSpec, ...], batch: Batch) -> Scores:
     """The scores that a scorer, whoever wrote it, gives the documents of a batch, and no others."""
-    with watch_entry("the scorer", place(bound.task.name)):
+    try:
         made: object = bound.score(bound.task, specs, batch)
         if not isinstance(made, tuple) or not all(isinstance(one, Score) for one in made):
             raise EvalError(f"expected a tuple of Score, got {made!r:.200}")
         for one in made:
-            keys = one.column.keys.ints
-            if len(keys) > len(batch.keys) or not (np.array_equal(keys, batch.keys) or np.isin(keys, batch.keys).all()):
+            keys = one.column.keys.data
+            if keys is not batch.keys and not np.isin(keys, batch.keys).all():
                 raise EvalError(f"expected scores of the documents of the batch, got others under {one.name!r}")
+    except RAISED as raised:
+        raise blame_entry(raised, "the scorer", place(bound.task.name)) from raised
     return made

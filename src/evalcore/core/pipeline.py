@@ -30,7 +30,7 @@ from evalcore.core.metrics.dispatch import Scores
 from evalcore.core.metrics.metric import keep_within
 from evalcore.core.records.array import Ints64
 from evalcore.core.records.column import Column, list_outcomes
-from evalcore.core.records.errors import EvalError, located, place, unknown, watch_entry
+from evalcore.core.records.errors import RAISED, EvalError, blame_entry, located, place, unknown
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.outcome import Outcome
 from evalcore.core.records.report import GroupReport, Report, TaskReport
@@ -69,9 +69,8 @@ def score_task(
     map: MapChunks = map,
     guard: Guard = run_freely,
 ) -> Scored:
-    """Score every document of a task; neither the order of samples and answers nor the chunks matter.
-
-    What a ``guard`` stops is unscorable.
+    """Score every document of a task; neither the order of samples and answers nor the chunks matter. What a
+    ``guard`` stops is unscorable.
 
     >>> from evalcore.core.records.request import GENERATE_UNTIL, Generate, Instance
     >>> answer = Answer(Instance("sums", 0, 0, Generate("2+2=")), ("4",))
@@ -169,7 +168,7 @@ def report_task(
 
 
 def _close(asked: Estimand) -> Estimate:
-    with watch_entry(f"aggregation {asked.aggregation.name!r}", place(asked.task.name, key=asked.scored.key)):
+    try:
         estimate = aggregate_metric(
             asked.aggregation,
             asked.scored.column,
@@ -178,6 +177,8 @@ def _close(asked: Estimand) -> Estimate:
             clusters=asked.clusters,
             score_bounds=asked.score_bounds or OPEN,
         )
+    except RAISED as raised:
+        raise blame_entry(raised, "its aggregation", place(asked.task.name, key=asked.scored.key)) from raised
     return sign_estimate(asked, estimate)
 
 

@@ -17,7 +17,7 @@ from evalcore.core.filters.chain import leaves_of
 from evalcore.core.filters.reply import FELL_BACK, Replies
 from evalcore.core.records.array import Array, ColumnRecord, Ints64, frozen
 from evalcore.core.records.column import EMPTY, Column, build_column, merge_all
-from evalcore.core.records.errors import EvalError, place, watch_entry
+from evalcore.core.records.errors import RAISED, EvalError, blame_entry, place
 from evalcore.core.records.outcome import UNSCORABLE
 from evalcore.core.records.request import GENERATE_UNTIL, Sample
 from evalcore.core.records.row import blank_rows
@@ -45,8 +45,10 @@ def filter_chunk(chunk: Chunk) -> Filtrate:
     bound, task, docs = chunk.bound, chunk.bound.task, chunk.docs
     raw = gather_replies(task, chunk.keys, chunk.table, bound.tables)
     kept = [docs[i] for i in np.flatnonzero(raw.usable).tolist()] if raw.problems else docs
-    with watch_entry(f"filter {bound.pipeline.name!r}", place(task.name)):
+    try:
         out = check_replies(bound.apply(raw.replies, spread_docs(kept, raw.units)), len(raw.replies.counts))
+    except RAISED as wrong:
+        raise blame_entry(wrong, f"filter {bound.pipeline.name!r}", place(task.name), always=True) from wrong
     dropped = _find_dropped(bound, kept, out, raw.units)
     return Filtrate(
         kept,

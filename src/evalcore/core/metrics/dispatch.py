@@ -22,7 +22,7 @@ from evalcore.core.metrics.likelihood import LIKELIHOOD_METRICS, ROLLING_METRICS
 from evalcore.core.metrics.metric import Emitted, Marks, Metric, score_column
 from evalcore.core.metrics.text import TEXT_METRICS
 from evalcore.core.records.column import Column, emitted_part, merge_all
-from evalcore.core.records.errors import EntryError, EvalError, fails_alike, place, unknown, watch_entry
+from evalcore.core.records.errors import RAISED, EntryError, EvalError, blame_entry, fails_alike, place, unknown
 from evalcore.core.records.outcome import UNSCORABLE
 from evalcore.core.records.request import (
     GENERATE_UNTIL,
@@ -161,7 +161,7 @@ def _emit(
 ) -> tuple[Emitted, AnyBatch]:
     """What a metric gives for a batch, whoever wrote it: rows, one per document; and the batch as it takes it."""
     score: Callable[..., Emitted] = metric.score
-    with watch_entry(f"metric {spec.name!r}", place(task.name, key=spec.name)):
+    try:
         if own not in built:
             built[own] = own(batch)
         given = built[own]
@@ -170,6 +170,8 @@ def _emit(
             plain = rows.rows if isinstance(rows, Marks) else rows
             if not isinstance(plain, Floats | Stats | Labels | Objects) or len(plain.values) != len(batch.samples):
                 raise EvalError(f"expected {len(batch.samples)} rows from metric {spec.name!r}, got {plain!r:.200}")
+    except RAISED as raised:
+        raise blame_entry(raised, f"metric {spec.name!r}", place(task.name, key=spec.name)) from raised
     return emitted, given
 
 

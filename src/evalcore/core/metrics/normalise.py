@@ -208,12 +208,12 @@ MOST_PAIRS = 1_000_000_000
 """The most pairs of characters, one said and one of a gold, that a metric looks at which compares all with all."""
 
 
-def best_within_limit(batch: GenBatch, score: Callable[[str, str], float]) -> Floats | Marks:
-    """The best score over golds, for scores that compare all with all: texts beyond ``MOST_PAIRS`` are unscorable."""
+def best_within_limit(batch: GenBatch, score: Callable[[str, str], float], most: int = MOST_PAIRS) -> Floats | Marks:
+    """The best score over golds, for scores that compare all with all: texts of too many pairs are unscorable."""
     far = {
         i: (UNSCORABLE, reason)
         for i, (text, golds) in enumerate(zip(batch.predictions, batch.golds, strict=True))
-        if (reason := find_excess(text, golds))
+        if (reason := find_excess(text, golds, most))
     }
     if not far:
         return best_over_golds(batch, partial(each_pair, score))
@@ -223,13 +223,13 @@ def best_within_limit(batch: GenBatch, score: Callable[[str, str], float]) -> Fl
     return Marks(marks.rows, {**marks.missing, **far})
 
 
-def find_excess(text: str, golds: Texts) -> str:
+def find_excess(text: str, golds: Texts, most: int = MOST_PAIRS) -> str:
     """Say by how much texts are too long to compare all with all; nothing if they are not.
 
     >>> find_excess("a" * 10**6, ["b" * 2000]), find_excess("a", ["b"])
     ('expected at most 1,000,000,000 pairs of characters (said × gold), got 1,000,000 × 2,000', '')
     """
     said, wanted = len(text), sum(map(len, golds))
-    if said * wanted <= MOST_PAIRS:
+    if said * wanted <= most:
         return ""
-    return f"expected at most {MOST_PAIRS:,} pairs of characters (said × gold), got {said:,} × {wanted:,}"
+    return f"expected at most {most:,} pairs of characters (said × gold), got {said:,} × {wanted:,}"

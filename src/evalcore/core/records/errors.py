@@ -48,24 +48,23 @@ def locate(wrong: Exception, where: str) -> EvalError:
     return EvalError(text if " - at " in text else text + where)
 
 
-@contextmanager
-def watch_entry(what: str, where: str) -> Iterator[None]:
-    """Make an ``EntryError`` of whatever an entry raises, and of an exit; what evalcore itself says keeps its words.
+RAISED = (Exception, SystemExit)
+"""What an entry may raise; Ctrl-C is the user's."""
 
-    A package that is missing is another matter.
 
-    >>> with watch_entry("metric 'm'", place("t")):
-    ...     1 / 0
-    Traceback (most recent call last):
-    evalcore.core.records.errors.EntryError: ZeroDivisionError: division by zero (metric 'm') - at t
+def blame_entry(raised: BaseException, what: str, where: str, *, always: bool = False) -> BaseException:
+    """Make an ``EntryError`` of what an entry raised; a package that is missing is no fault of it.
+
+    An ``EvalError`` keeps its words; ``always``: it says of what entry it is, unless it has a place.
+
+    >>> str(blame_entry(KeyError("a"), "metric 'm'", place("t")))
+    "KeyError: 'a' (metric 'm') - at t"
     """
-    try:
-        yield
-    except MissingExtra:
-        raise
-    except (Exception, SystemExit) as raised:
-        told = describe(raised)
-        raise EntryError(told if isinstance(raised, EvalError) else f"{told} ({what})", where) from raised
+    if isinstance(raised, EntryError | MissingExtra):
+        return raised
+    told = describe(raised)
+    plain = isinstance(raised, EvalError) and (not always or " - at " in told)
+    return EntryError(told if plain else f"{told} ({what})", where)
 
 
 def fails_alike(wrong: EntryError, try_nothing: Callable[[], object]) -> bool:

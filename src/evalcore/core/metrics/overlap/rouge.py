@@ -23,6 +23,9 @@ BREAKS = bytes(code if code < 128 and chr(code).isalnum() else ord(" ") for code
 STRIP = 4096
 """Words whose places are bits of one integer: strip by strip, memory grows with the length of a text."""
 
+MOST = 100_000_000_000
+"""The most pairs of characters for longest common subsequences, which take words, thousands at a time."""
+
 STORED = 256
 """Columns kept at once on the way back through a table; the others are computed again from every such column."""
 
@@ -54,7 +57,7 @@ def rougeL(batch: GenBatch, options: Options) -> Floats | Marks:
     >>> rougeL(make_texts(["the cat sat"], [("the cat",)]), {})
     Floats(values=Array([0.8]))
     """
-    return best_within_limit(batch, _choose("rougeL", _count_subsequence, options))
+    return best_within_limit(batch, _choose("rougeL", _count_subsequence, options), MOST)
 
 
 def rougeLsum(batch: GenBatch, options: Options) -> Floats | Marks:
@@ -64,7 +67,7 @@ def rougeLsum(batch: GenBatch, options: Options) -> Floats | Marks:
     >>> rougeLsum(make_texts(["he slept\\nthe cat sat"], ["the cat sat\\nhe slept"]), {}).values      # in any order
     Array([1.])
     """
-    return best_within_limit(batch, _choose("rougeLsum", _count_lines, options))
+    return best_within_limit(batch, _choose("rougeLsum", _count_lines, options), MOST)
 
 
 Count = Callable[[Read, str, str], tuple[int, int, int]]

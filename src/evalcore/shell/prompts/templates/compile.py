@@ -9,8 +9,8 @@ from jinja2 import TemplateError, nodes
 from jinja2.environment import Template
 
 from evalcore.core.records.errors import EvalError
-from evalcore.shell.prompts.templates.limits import join_bounded
-from evalcore.shell.prompts.templates.sandbox import Counted, get_environment
+from evalcore.shell.prompts.templates.limits import LONGEST, join_bounded
+from evalcore.shell.prompts.templates.sandbox import Counted, ManySteps, get_environment
 from evalcore.shell.prompts.templates.shortcuts import Value, make_shortcut
 from evalcore.shell.safety.timer import TimeUp, get_budget, run_document, tell_budget
 
@@ -28,7 +28,7 @@ def compile_template(text: str) -> Render:
     '{{x}}{{x}}'
     """
     template, tree = _compile_text(text)
-    slow = partial(_render_in_time if _may_last(tree) else _render_bounded, template)
+    slow = partial(_render, template)
     outputs = _list_outputs(tree)
     if outputs is None:
         return slow
@@ -83,22 +83,27 @@ def _refuse_blocks(tree: nodes.Template) -> None:
             raise EvalError("expected {% set x.y = ... %}, got a {% set x.y %} block")
 
 
-def _may_last(tree: nodes.Template) -> bool:
-    """Whether a template may take long although it makes little: by loops, or by a filter's regular expression."""
-    return next(tree.find_all((nodes.For, nodes.Macro, nodes.CallBlock, nodes.Filter)), None) is not None
+FEW = 1000
+"""Steps within which no template takes long. Beyond them it is timed; a timer costs as much as most templates."""
 
 
-def _render_in_time(template: Template, doc: Doc) -> str:
+def _render(template: Template, doc: Doc) -> str:
     try:
-        return run_document(_render_bounded, template, doc)
+        return _render_bounded(template, doc, FEW)
+    except ManySteps:
+        pass
+    try:
+        return run_document(_render_bounded, template, doc, LONGEST)
     except TimeUp:
         raise EvalError(f"the template {tell_budget(get_budget())}") from None
 
 
-def _render_bounded(template: Template, doc: Doc) -> str:
-    """Render as ``template.render`` does, without its rewriting of tracebacks and with a limit."""
+def _render_bounded(template: Template, doc: Doc, most: int) -> str:
+    """Render as ``template.render`` does, without its rewriting of tracebacks and with limits."""
     names = {**get_environment().globals, **doc}
-    return join_bounded(template.root_render_func(Counted(get_environment(), names, template.name, template.blocks)))
+    context = Counted(get_environment(), names, template.name, template.blocks)
+    context.most = most
+    return join_bounded(template.root_render_func(context))
 
 
 def _make_quick(values: list[Value], slow: Render, doc: Doc) -> str:

@@ -26,6 +26,7 @@ from evalcore.shell.prompts.templates.limits import (
     refuse_size,
     refuse_weight,
 )
+from evalcore.shell.safety.timer import TimeUp, get_budget, run_document, tell_budget
 
 PLAIN = (int, str, bytes, list, tuple, dict)
 
@@ -41,15 +42,20 @@ class Concatenations(CodeGenerator):
         self.write("))")
 
 
+class ManySteps(EvalError):
+    """A template takes more steps than it may."""
+
+
 class Counted(Context):
     """A template's names, and how many turns of loops and calls it has taken."""
 
     steps = 0
+    most = LONGEST
 
     def take_steps(self, count: int = 1) -> None:
         self.steps += count
-        if self.steps > LONGEST:
-            raise EvalError(f"expected at most {LONGEST} turns of loops and calls, got more")
+        if self.steps > self.most:
+            raise ManySteps(f"expected at most {self.most} turns of loops and calls, got more")
 
 
 @pass_context
@@ -195,7 +201,10 @@ def regex_replace(string: str, pattern: str, repl: str, count: int = 0) -> str:
     >>> regex_replace("a-b", "-", "+")
     'a+b'
     """
-    return compile_pattern(pattern).sub(repl, string, count=count)
+    try:
+        return run_document(compile_pattern(pattern).sub, repl, string, count)
+    except TimeUp:
+        raise EvalError(f"the pattern {pattern!r:.100} {tell_budget(get_budget())}") from None
 
 
 def refuse_unwritable(value: object) -> object:
