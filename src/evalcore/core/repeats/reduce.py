@@ -53,13 +53,13 @@ def reduce_repeats(
 
 def _reduce(name: str, found: Reducer, keys: Ints64, columns: Sequence[Column], votes: Votes, task: str) -> Column:
     """Reduce repeats; if that fails, those of each question alone, so that only those to blame are lost."""
-    scores = None
-    if found.rows is None or (found.reduce is not None and _are_numbers(columns)):
-        scores = np.column_stack([_align_scores(one, keys, name) for one in columns])
+    numbers = found.rows is None or (found.reduce is not None and _are_numbers(columns))
+    aligned = [_align_scores(one, keys, name) for one in columns] if numbers else [np.zeros(len(keys))]
+    scores = np.column_stack(aligned)
     try:
-        if scores is None and found.rows is not None:
+        if found.rows is not None and not numbers:
             return found.rows(keys, columns)
-        reduced = _check_scores(found(Repeats(scores, votes.answers, votes.fell_back)), len(keys))  # type: ignore[arg-type]
+        reduced = _check_scores(found(Repeats(scores, votes.answers, votes.fell_back)), len(keys))
     except RAISED as raised:
         if isinstance(raised, MissingExtra):
             raise

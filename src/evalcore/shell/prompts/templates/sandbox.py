@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache, wraps
 from string import Formatter
 from typing import Any
@@ -61,10 +61,12 @@ class Counted(Context):
 @pass_context
 def count_turns(context: Counted, items: Iterable[object]) -> Iterable[object]:
     """The items of a loop, each of them a step: counted at once where their number is known."""
-    if isinstance(items, Sized):
-        context.take_steps(len(items))
-        return items
-    return _count_each(context, items)
+    try:
+        count = len(items)  # type: ignore[arg-type]  # what has no length is counted as it comes
+    except TypeError:
+        return _count_each(context, items)
+    context.take_steps(count)
+    return items
 
 
 def _count_each(context: Counted, items: Iterable[object]) -> Iterator[object]:
