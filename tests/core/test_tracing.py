@@ -15,8 +15,9 @@ from evalcore.core.filters.chain import FILTERS
 from evalcore.core.filters.reply import FELL_BACK, Filter
 from evalcore.core.lm_eval.policy import LM_EVAL_0_4_13
 from evalcore.core.pipeline import score_doc, score_task
+from evalcore.core.records.column import list_outcomes
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.outcome import Failed, Ok
+from evalcore.core.records.outcome import Failed, Ok, Unscorable
 from evalcore.core.records.request import (
     GENERATE_UNTIL,
     LOGLIKELIHOOD,
@@ -97,10 +98,11 @@ def test_the_last_step_is_what_scoring_keeps(steps: list[Step], said: list[str],
         steps = [Step.of("majority_vote") if step.name == "majority_vote" else step for step in steps]
     pipeline = Pipeline("p", tuple(steps))
     task = Task("t", GENERATE_UNTIL, (MetricSpec("exact_match", reducers=("mean",)),), (pipeline,))
-    try:
-        kept = score_task(task, [DOC], answers("t", *said), tables=tables, keep_replies=True).provenance[0]
-    except EvalError as wrong:
-        with pytest.raises(EvalError, match=re.escape(str(wrong).partition(" (filter")[0].partition(" - at")[0])):
+    scored = score_task(task, [DOC], answers("t", *said), tables=tables, keep_replies=True)
+    kept = scored.provenance[0]
+    [(_, outcome)] = list_outcomes(scored.columns[0].column)
+    if isinstance(outcome, Unscorable) and not len(kept.keys):
+        with pytest.raises(EvalError, match=re.escape(outcome.reason.partition(" (filter")[0].partition(" - at")[0])):
             trace_pipeline(pipeline, said, DOC, tables.filters)
         return
     trace = trace_pipeline(pipeline, said, DOC, tables.filters)

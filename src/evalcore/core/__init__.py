@@ -13,6 +13,7 @@ groups/     trees of tasks to averages
 tables      Tables: every table of behaviour in one frozen record
 ledger      every document under one outcome, and counts that add up
 tally       scores counted instead of kept, for more documents than memory holds
+guard       what fails or takes too long loses its own document, and no other
 pipeline    the five verbs in order: what the product runs
 lm_eval/    all that is lm-eval's: policy, errata, configs, file schemas
 compare/    two runs, document by document

@@ -5,7 +5,7 @@ group_by_doc  ->  score_batch (score_doc is the batch of one)  ->  reduce_repeat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from itertools import chain, zip_longest
 from operator import attrgetter
@@ -25,11 +25,12 @@ from evalcore.core.answers.group import group_by_doc, table_from_groups
 from evalcore.core.answers.table import AnswerTable
 from evalcore.core.groups.report import place_tasks, report_group
 from evalcore.core.groups.tree import Group, Tree, fold_group
+from evalcore.core.guard import Guard, MapChunks, contain_step, run_freely, score_batch, score_together
 from evalcore.core.metrics.dispatch import Scores
 from evalcore.core.metrics.metric import keep_within
 from evalcore.core.records.array import Ints64
 from evalcore.core.records.column import Column, list_outcomes
-from evalcore.core.records.errors import EvalError, located, place, unknown
+from evalcore.core.records.errors import RAISED, EvalError, blame_entry, located, place, unknown
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.outcome import Outcome
 from evalcore.core.records.report import GroupReport, Report, TaskReport
@@ -46,11 +47,7 @@ from evalcore.core.repeats.repeated_score import (
     list_repeats,
     split_generations,
 )
-from evalcore.core.tables import EVALCORE, BoundPipeline, Tables, bind_pipelines, score_batch, score_together, specs_of
-
-MapChunks = Callable[[Callable[[Chunk], Scored], Iterable[Chunk]], Iterable[Scored]]
-"""A function that maps over chunks as ``map`` does; a pool's ``map`` spreads them over workers."""
-
+from evalcore.core.tables import EVALCORE, BoundPipeline, Tables, bind_pipelines, specs_of
 
 # --- answers to columns -----------------------------------------------------------------------------------------
 
@@ -70,8 +67,10 @@ def score_task(
     chunk: int = CHUNK,
     keep_replies: bool = False,
     map: MapChunks = map,
+    guard: Guard = run_freely,
 ) -> Scored:
-    """Score every document of a task; neither the order of samples and answers nor the chunks matter.
+    """Score every document of a task; neither the order of samples and answers nor the chunks matter. What a
+    ``guard`` stops is unscorable.
 
     >>> from evalcore.core.records.request import GENERATE_UNTIL, Generate, Instance
     >>> answer = Answer(Instance("sums", 0, 0, Generate("2+2=")), ("4",))
@@ -88,9 +87,11 @@ def score_task(
     if table.requests and not records:  # prompts need not travel to workers
         table = replace(table, requests=())
     chunks = chain.from_iterable(split_chunks(bound, docs, keys, table, chunk) for bound in pipelines)
-    parts = [adopt_scores(one, task) for one in map(partial(score_chunk, keep_replies=keep_replies), chunks)]
+    score = partial(contain_step, partial(score_chunk, keep_replies=keep_replies), guard, keep_replies=keep_replies)
+    parts = [adopt_scores(one, task) for one in map(score, chunks)]
     clusters = clusters_of(task.name, (doc for doc in docs if doc.cluster is not None))
-    whole = merge_scored(parts or [_score_nothing(bound) for bound in pipelines])
+    nothing = () if parts else (Chunk(bound, docs, keys, table) for bound in pipelines)
+    whole = merge_scored((*parts, *(contain_step(_score_nothing, guard, one) for one in nothing)))
     return replace(whole, clusters=tuple(clusters.items()))
 
 
@@ -124,10 +125,10 @@ def _reduce(bound: BoundPipeline, repeated: RepeatedScore) -> ScoredColumn:
     return build_reduced(repeated, made, reducers)
 
 
-def _score_nothing(bound: BoundPipeline) -> Scored:
+def _score_nothing(chunk: Chunk) -> Scored:
     """Score a task without documents, which still has its metrics and no others."""
-    score_batch(bound, make_batch([]))
-    return Scored(bound.task, blank_columns(bound), (), bound.tables.name)
+    score_batch(chunk.bound, make_batch([]))
+    return Scored(chunk.bound.task, blank_columns(chunk.bound), (), chunk.bound.tables.name)
 
 
 def score_doc(
@@ -167,7 +168,7 @@ def report_task(
 
 
 def _close(asked: Estimand) -> Estimate:
-    with located(place(asked.task.name, key=asked.scored.key)):
+    try:
         estimate = aggregate_metric(
             asked.aggregation,
             asked.scored.column,
@@ -176,6 +177,8 @@ def _close(asked: Estimand) -> Estimate:
             clusters=asked.clusters,
             score_bounds=asked.score_bounds or OPEN,
         )
+    except RAISED as raised:
+        raise blame_entry(raised, "its aggregation", place(asked.task.name, key=asked.scored.key)) from raised
     return sign_estimate(asked, estimate)
 
 

@@ -9,14 +9,13 @@ from msgspec.structs import force_setattr
 from pyrsistent import PMap, pmap
 
 from evalcore.core.aggregate.aggregations import AGGREGATIONS, from_callable
-from evalcore.core.answers.batch import Batch
 from evalcore.core.filters.chain import FILTERS, chain, leaves_of, scope_of
 from evalcore.core.filters.reply import Filter, FilterFn
 from evalcore.core.groups.averages import AVERAGES, Average, SizeOf, own_size
 from evalcore.core.groups.rules import BY_CALLABLE, GROUP_RULES, GroupRule, GroupTables
 from evalcore.core.groups.tree import Leaf, Tree, all_tasks
 from evalcore.core.metrics.custom import own_metric
-from evalcore.core.metrics.dispatch import METRICS, NONE, SCORERS, AnyMetric, Metrics, MetricScorer, Scorer, Scores
+from evalcore.core.metrics.dispatch import METRICS, NONE, SCORERS, AnyMetric, Metrics, MetricScorer, Scorer
 from evalcore.core.metrics.process_results import RecordScorer, from_process_results
 from evalcore.core.records.errors import located, place, unknown
 from evalcore.core.records.estimate import Aggregation, Resampling
@@ -222,13 +221,3 @@ def _leaves_lists(task: Task, pipeline: Pipeline, specs: Sequence[MetricSpec], t
     users = task.process_results is not None or (bool(specs) and all(spec.lists for spec in specs))
     taken = "first" in leaves_of(pipeline, tables.filters)
     return bool(pipeline.steps) and users and not taken and not any(spec.reducers for spec in specs)
-
-
-def score_batch(bound: BoundPipeline, batch: Batch) -> Scores:
-    """Score a batch of documents by the metrics that take one reply of each; ``score_doc`` is the batch of one."""
-    return () if bound.each is None else bound.score(bound.task, bound.each, batch)
-
-
-def score_together(bound: BoundPipeline, batch: Batch) -> Scores:
-    """Score a batch of all replies of each document by the metrics that take them at once."""
-    return () if bound.together is None else bound.score(bound.task, bound.together, batch)

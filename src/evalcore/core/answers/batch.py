@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -67,6 +68,21 @@ def take_documents(batch: Batch, here: Bools) -> Batch:
         batch.fell_back[replies],
         batch.table,
     )
+
+
+def split_documents(batch: Batch) -> Iterator[Batch]:
+    """Split a batch into those of one document each."""
+    for i, (a, b) in enumerate(pairwise(batch.offsets.tolist())):
+        yield Batch(
+            batch.task,
+            batch.filter,
+            batch.samples[i : i + 1],
+            batch.keys[i : i + 1],
+            batch.replies[a:b],
+            np.array([0, b - a]),
+            batch.fell_back[a:b],
+            batch.table,
+        )
 
 
 def make_batch(replies: Sequence[Sequence[object]], golds: Sequence[Gold] = (), choices: Sequence[str] = ()) -> Batch:

@@ -17,7 +17,7 @@ from evalcore.core.filters.chain import leaves_of
 from evalcore.core.filters.reply import FELL_BACK, Replies
 from evalcore.core.records.array import Array, ColumnRecord, Ints64, frozen
 from evalcore.core.records.column import EMPTY, Column, build_column, merge_all
-from evalcore.core.records.errors import EvalError, locate, place
+from evalcore.core.records.errors import RAISED, EvalError, blame_entry, place
 from evalcore.core.records.outcome import UNSCORABLE
 from evalcore.core.records.request import GENERATE_UNTIL, Sample
 from evalcore.core.records.row import blank_rows
@@ -46,10 +46,9 @@ def filter_chunk(chunk: Chunk) -> Filtrate:
     raw = gather_replies(task, chunk.keys, chunk.table, bound.tables)
     kept = [docs[i] for i in np.flatnonzero(raw.usable).tolist()] if raw.problems else docs
     try:
-        out = bound.apply(raw.replies, spread_docs(kept, raw.units))
-    except Exception as wrong:
-        text = str(wrong) if isinstance(wrong, EvalError) else f"{type(wrong).__name__}: {wrong}"
-        raise locate(EvalError(f"{text} (filter {bound.pipeline.name!r})"), place(task.name)) from wrong
+        out = check_replies(bound.apply(raw.replies, spread_docs(kept, raw.units)), len(raw.replies.counts))
+    except RAISED as wrong:
+        raise blame_entry(wrong, f"filter {bound.pipeline.name!r}", place(task.name), always=True) from wrong
     dropped = _find_dropped(bound, kept, out, raw.units)
     return Filtrate(
         kept,
@@ -61,6 +60,23 @@ def filter_chunk(chunk: Chunk) -> Filtrate:
             sorted((*name_traits(task, docs), *_name_growth(bound, docs, out), *_name_drops(task, raw.replies, out)))
         ),
     )
+
+
+def check_replies(left: object, units: int) -> Replies:
+    """Check that filters left replies for every unit, whoever wrote them.
+
+    >>> check_replies(None, 2)
+    Traceback (most recent call last):
+    evalcore.EvalError: expected Replies of 2 units, got None
+    """
+    if not isinstance(left, Replies):
+        raise EvalError(f"expected Replies of {units} units, got {left!r:.200}")
+    ends, count = left.offsets, len(left.values)
+    if len(ends) != units + 1 or ends[0] != 0 or ends[-1] != count or len(left.rules) != count:
+        raise EvalError(
+            f"expected Replies of {units} units, got {len(ends) - 1}, with {count} values and {len(left.rules)} rules"
+        )
+    return left
 
 
 def batch_repeats(task: str, pipeline: str, left: Filtrate, table: AnswerTable | None = None) -> Iterator[Batch]:

@@ -21,7 +21,7 @@ from evalcore.core.filters.reply import Filter, Fired, Replies, nested, replies
 from evalcore.core.pipeline import score_repeats, score_task, tabulate_answers
 from evalcore.core.records.array import Ints64
 from evalcore.core.records.column import list_outcomes
-from evalcore.core.records.outcome import Outcome
+from evalcore.core.records.outcome import Outcome, Unscorable
 from evalcore.core.records.request import Answer, Sample
 from evalcore.core.records.task import MetricKey, Pipeline, Step, Task
 from evalcore.core.tables import (
@@ -118,6 +118,9 @@ def _trace_one(
     )
     if raw.problems:
         return DocumentTrace(pipeline.name, outcomes=results, problem=raw.problems[0][1])
+    if not len(scored.provenance[0].keys):  # an entry failed on it
+        told = (one.reason for _, one in results if isinstance(one, Unscorable))
+        return DocumentTrace(pipeline.name, outcomes=results, problem=next(told, None))
     steps = tuple(trace_pipeline(pipeline, unit, sample, tables.filters) for unit in nested(raw.replies))
     kept, bound = scored.provenance[0], bind_pipeline(task, pipeline, tables)
     return DocumentTrace(

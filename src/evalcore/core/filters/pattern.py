@@ -9,17 +9,22 @@ from functools import lru_cache
 from evalcore.core.records.errors import EvalError
 
 
-def compile_pattern(pattern: str) -> re.Pattern[str]:
+def compile_pattern(pattern: str, what: str = "a regular expression") -> re.Pattern[str]:
     """Compile a pattern, or raise an error that shows it.
 
     >>> compile_pattern("(")
     Traceback (most recent call last):
     evalcore.EvalError: expected a regular expression, got '(': missing ), unterminated ...
+    >>> compile_pattern("a{99999999999}")
+    Traceback (most recent call last):
+    evalcore.EvalError: expected a regular expression, got 'a{99999999999}': the repetition number is too large
     """
     try:
         return re.compile(pattern)
-    except (re.error, TypeError) as wrong:
-        raise EvalError(f"expected a regular expression, got {pattern!r}: {wrong}") from wrong
+    except RecursionError as wrong:
+        raise EvalError(f"expected {what}, got {pattern!r:.100}...: too many groups within groups") from wrong
+    except (re.error, TypeError, OverflowError, MemoryError) as wrong:
+        raise EvalError(f"expected {what}, got {pattern!r:.200}: {wrong}") from wrong
 
 
 def make_finder(pattern: re.Pattern[str], select: int) -> Callable[[str], str | None]:

@@ -14,7 +14,7 @@ from pyrsistent import PMap, pmap
 from evalcore.core.answers.text import GenBatch
 from evalcore.core.metrics.corpus_score import BLEU_ORDER
 from evalcore.core.metrics.metric import Marks
-from evalcore.core.metrics.normalise import NO_GOLD, refuse_unknown
+from evalcore.core.metrics.normalise import NO_GOLD, find_excess, refuse_unknown
 from evalcore.core.metrics.overlap.ter import count_edits
 from evalcore.core.records.array import Floats64, frozen
 from evalcore.core.records.errors import EvalError, require, unknown
@@ -44,6 +44,8 @@ def _count_as_sacrebleu(extractor: Extractor, prediction: str, golds: Sequence[s
 
 def _count_ter(extractor: Extractor, prediction: str, golds: Sequence[str]) -> Sequence[float]:
     """sacrebleu's words, which it makes of a reference twice over; only the search for edits is our own."""
+    if excess := find_excess(prediction, golds):
+        raise EvalError(excess)
     said = extractor._preprocess_segment(prediction).split()
     references = extractor._cache_references([[gold] for gold in golds])[0]["ref_words"]
     lengths = sum(map(len, references)) / len(references)
@@ -149,6 +151,8 @@ def _count_sentence(kind: str, given: Options, prediction: str, golds: Sequence[
     extractor = _make_extractor(kind, given)
     try:
         return CORPUS_KINDS[kind].count(extractor, prediction, golds)
+    except EvalError as problem:
+        return str(problem)
     except Exception as problem:
         return f"sacrebleu cannot count this text: {type(problem).__name__}: {problem}"
 

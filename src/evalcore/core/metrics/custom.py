@@ -18,7 +18,7 @@ from evalcore.core.metrics.form import Call, Form, Records, by_result, choose_fo
 from evalcore.core.metrics.metric import Emitted, Marks, Metric
 from evalcore.core.metrics.normalise import NO_GOLD
 from evalcore.core.records.array import frozen
-from evalcore.core.records.errors import EvalError
+from evalcore.core.records.errors import EvalError, describe
 from evalcore.core.records.outcome import FAILED, NOT_EMITTED, UNSCORABLE
 from evalcore.core.records.request import Options
 from evalcore.core.records.row import Floats, Objects
@@ -75,8 +75,8 @@ class PerDocument(Struct, frozen=True):
             cells = {name: _pick_scores(found, scores) or _pick_best(found, self) for name, found in each.items()}
         except EvalError as problem:
             return UNSCORABLE, str(problem)
-        except Exception as problem:
-            return FAILED, f"{type(problem).__name__}: {problem}"
+        except (Exception, SystemExit) as problem:
+            return FAILED, describe(problem)
         return cells if values else (UNSCORABLE, NO_GOLD)
 
 

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from pyrsistent import PMap, pmap
 
-from evalcore.core.answers.batch import Batch, Problems, take_documents
+from evalcore.core.answers.batch import Batch, Problems, make_batch, split_documents, take_documents
 from evalcore.core.answers.choice import MCBatch, mc_batch
 from evalcore.core.answers.kind import AnyBatch, Build
 from evalcore.core.answers.likelihood import LLBatch, RollingBatch, ll_batch, rolling_batch
@@ -22,7 +22,7 @@ from evalcore.core.metrics.likelihood import LIKELIHOOD_METRICS, ROLLING_METRICS
 from evalcore.core.metrics.metric import Emitted, Marks, Metric, score_column
 from evalcore.core.metrics.text import TEXT_METRICS
 from evalcore.core.records.column import Column, emitted_part, merge_all
-from evalcore.core.records.errors import EvalError, locate, place, unknown
+from evalcore.core.records.errors import RAISED, EntryError, EvalError, blame_entry, fails_alike, place, unknown
 from evalcore.core.records.outcome import UNSCORABLE
 from evalcore.core.records.request import (
     GENERATE_UNTIL,
@@ -129,12 +129,13 @@ def _ask(
     task: Task, spec: MetricSpec, metric: AnyMetric, build: Build, batch: Batch, built: dict[Build, AnyBatch]
 ) -> Iterable[Score]:
     own: Build = metric.build or build
-    if own not in built:
-        built[own] = own(batch)
-    given, explain = built[own], None
-    if metric.explain is not None:
-        explain = partial(_explain, metric.explain, given, spec.options)
-    emitted = _emitted(task, spec, metric, given)
+    try:
+        emitted, given = _emit(task, spec, metric, own, batch, built)
+    except EntryError as wrong:
+        if not len(batch.samples) or fails_alike(wrong, partial(_emit, task, spec, metric, own, make_batch([]), {})):
+            raise
+        return _ask_each(task, spec, metric, build, batch, wrong)
+    explain = None if metric.explain is None else partial(_explain, metric.explain, given, spec.options)
     return [
         msgspec.structs.replace(one, explain=explain)
         for one in _scores(spec, emitted, batch, given.problems, metric.finite)
@@ -145,19 +146,33 @@ def _explain(explain: Callable[..., str], built: AnyBatch, options: Options) -> 
     return built.problems.get(0) or explain(built[0], options)
 
 
-def _emitted(task: Task, spec: MetricSpec, metric: AnyMetric, built: AnyBatch) -> Emitted:
-    """What a metric gives for a batch, whoever wrote it: rows, one per document, none of them NaN."""
-    where = place(task.name, key=spec.name)
+def _ask_each(
+    task: Task, spec: MetricSpec, metric: AnyMetric, build: Build, batch: Batch, wrong: EntryError
+) -> Iterable[Score]:
+    """Ask a metric that failed on a batch document by document; those it fails on alone are unscorable."""
+    if len(batch.samples) == 1:
+        lost = Marks(blank_rows(1), {0: (UNSCORABLE, wrong.told)})
+        return [Score(spec.name, score_column(lost, batch, {}), spec)]
+    return _join_parts(part for one in split_documents(batch) for part in _ask(task, spec, metric, build, one, {}))
+
+
+def _emit(
+    task: Task, spec: MetricSpec, metric: AnyMetric, own: Build, batch: Batch, built: dict[Build, AnyBatch]
+) -> tuple[Emitted, AnyBatch]:
+    """What a metric gives for a batch, whoever wrote it: rows, one per document; and the batch as it takes it."""
     score: Callable[..., Emitted] = metric.score
     try:
-        emitted = score(built, spec.options)
-    except Exception as raised:
-        raise locate(raised, where) from raised
-    for rows in emitted.values() if isinstance(emitted, Mapping) else (emitted,):
-        plain = rows.rows if isinstance(rows, Marks) else rows
-        if not isinstance(plain, Floats | Stats | Labels | Objects) or len(plain.values) != len(built.samples):
-            raise EvalError(f"expected {len(built.samples)} rows from metric {spec.name!r}, got {plain!r}{where}")
-    return emitted
+        if own not in built:
+            built[own] = own(batch)
+        given = built[own]
+        emitted = score(given, spec.options)
+        for rows in emitted.values() if isinstance(emitted, Mapping) else (emitted,):
+            plain = rows.rows if isinstance(rows, Marks) else rows
+            if not isinstance(plain, Floats | Stats | Labels | Objects) or len(plain.values) != len(batch.samples):
+                raise EvalError(f"expected {len(batch.samples)} rows from metric {spec.name!r}, got {plain!r:.200}")
+    except RAISED as raised:
+        raise blame_entry(raised, f"metric {spec.name!r}", place(task.name, key=spec.name)) from raised
+    return emitted, given
 
 
 def _scores(spec: MetricSpec, emitted: Emitted, batch: Batch, problems: Problems, finite: bool) -> Iterable[Score]:
@@ -193,6 +208,11 @@ def _by_kind(known: Sequence[Known], task: Task, specs: Sequence[MetricSpec], ba
         *_score_part(ll_batch, single, "one log-likelihood", task, specs, take_documents(batch, ~many)),
         *_score_part(mc_batch, several, "choices", task, specs, take_documents(batch, many)),
     )
+    return _join_parts(parts)
+
+
+def _join_parts(parts: Iterable[Score]) -> Scores:
+    """Join the scores of parts of a batch."""
     by_name: dict[str, list[Score]] = {}
     for part in parts:
         by_name.setdefault(part.name, []).append(part)

@@ -5,16 +5,19 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from itertools import chain
 from math import isfinite, nan
 
 import numpy as np
+from msgspec.structs import replace
 
 from evalcore.core.answers.text import GenBatch
+from evalcore.core.filters.pattern import compile_pattern
 from evalcore.core.metrics.metric import Marks, only_where
 from evalcore.core.records.array import frozen
 from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.outcome import UNSCORABLE
 from evalcore.core.records.request import Options
 from evalcore.core.records.row import Floats
 
@@ -90,10 +93,7 @@ def _make_deleter(characters: str) -> Normaliser:
 
 def _make_remover(pattern: str) -> Normaliser:
     """``re.sub(pattern, "", text)``, applied only to texts that contain what every match must contain."""
-    try:
-        sub = re.compile(pattern).sub
-    except (re.error, TypeError, OverflowError, RecursionError) as problem:
-        raise EvalError(f"expected a regex in regexes_to_ignore, got {pattern!r}: {problem}") from None
+    sub = compile_pattern(pattern, "a regex in regexes_to_ignore").sub
     needed, whole = required_text(pattern)
     if whole:
         return lambda texts: [text.replace(needed, "") for text in texts]
@@ -202,3 +202,34 @@ def each_pair(score: Callable[[str, str], float], predictions: Texts, golds: Tex
     [1.0, 0.0]
     """
     return list(map(score, predictions, golds))
+
+
+MOST_PAIRS = 1_000_000_000
+"""The most pairs of characters, one said and one of a gold, that a metric looks at which compares all with all."""
+
+
+def best_within_limit(batch: GenBatch, score: Callable[[str, str], float], most: int = MOST_PAIRS) -> Floats | Marks:
+    """The best score over golds, for scores that compare all with all: texts of too many pairs are unscorable."""
+    far = {
+        i: (UNSCORABLE, reason)
+        for i, (text, golds) in enumerate(zip(batch.predictions, batch.golds, strict=True))
+        if (reason := find_excess(text, golds, most))
+    }
+    if not far:
+        return best_over_golds(batch, partial(each_pair, score))
+    texts = ["" if i in far else text for i, text in enumerate(batch.predictions)]
+    made = best_over_golds(replace(batch, predictions=texts), partial(each_pair, score))
+    marks = made if isinstance(made, Marks) else Marks(made, {})
+    return Marks(marks.rows, {**marks.missing, **far})
+
+
+def find_excess(text: str, golds: Texts, most: int = MOST_PAIRS) -> str:
+    """Say by how much texts are too long to compare all with all; nothing if they are not.
+
+    >>> find_excess("a" * 10**6, ["b" * 2000]), find_excess("a", ["b"])
+    ('expected at most 1,000,000,000 pairs of characters (said × gold), got 1,000,000 × 2,000', '')
+    """
+    said, wanted = len(text), sum(map(len, golds))
+    if said * wanted <= most:
+        return ""
+    return f"expected at most {most:,} pairs of characters (said × gold), got {said:,} × {wanted:,}"

@@ -117,7 +117,7 @@ def _guarded(call: Callable[[], object]) -> Mapping[str, object] | NoScores:
         if not isinstance(emitted, Mapping) or not all(isinstance(name, str) for name in emitted):
             return NoScores(FAILED, f"expected a dict of metrics, got {emitted!r}")
         return {name: _kept(value) for name, value in emitted.items()}
-    except Exception as raised:
+    except (Exception, SystemExit) as raised:
         return NoScores(FAILED, f"{type(raised).__name__}: {raised}")
 
 

@@ -19,6 +19,7 @@ from evalcore.core.metrics.normalise import (
     Texts,
     answer_words,
     best_over_golds,
+    best_within_limit,
     each_pair,
     edit_distance,
     normalise_distinct,
@@ -141,7 +142,7 @@ def anls(batch: GenBatch, options: Options) -> Floats | Marks:
     """
     refuse_unknown("anls", options, ("threshold",))
     similarity = partial(_similarity, number_option(options, "threshold", 0.5))
-    return best_over_golds(batch, partial(each_pair, similarity))
+    return best_within_limit(batch, similarity)
 
 
 def _similarity(threshold: float, prediction: str, gold: str) -> float:

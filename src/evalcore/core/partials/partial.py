@@ -30,7 +30,7 @@ class Partial(Struct, frozen=True, kw_only=True):
     documents by their places in the source if they have no numbers of their own, ``ids`` the hashes of their ids;
     ``row_counts`` count the rows of each filter. ``beyond`` are recorded scores other than 0 and 1, ``lost`` counts
     repeats without a score by document, ``hashes`` are those of tasks whose samples were written, and ``problems`` are
-    records that could not be read.
+    records that could not be read. ``stopped`` counts what took too long: such a partial is never kept.
     """
 
     scored: tuple[Scored, ...] = ()
@@ -44,6 +44,7 @@ class Partial(Struct, frozen=True, kw_only=True):
     lost: tuple[tuple[int, int], ...] = ()
     hashes: tuple[tuple[str, str], ...] = ()
     problems: tuple[tuple[str, int, int, str, bool], ...] = ()
+    stopped: int = 0
 
 
 KNOWN: Mapping[str, type[Struct]] = {**RECORDS, **{kind.__name__: kind for kind in (Span, RowCount, Partial)}}
@@ -115,6 +116,7 @@ def unite_partials(parts: Iterable[Partial]) -> Partial:
         lost=tuple(sorted({pair for part in given for pair in part.lost})),
         hashes=tuple(pair for part in given for pair in part.hashes),
         problems=tuple(problem for part in given for problem in part.problems),
+        stopped=sum(part.stopped for part in given),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from types import ModuleType
@@ -26,6 +26,17 @@ class InternalError(EvalError):
     """evalcore contradicts itself: a mistake of its own, not of what it was given."""
 
 
+class EntryError(EvalError):
+    """An entry of the tables failed on some documents: it raised, or returned what it must not.
+
+    ``told`` is the message without its place.
+    """
+
+    def __init__(self, told: str, where: str = "") -> None:
+        super().__init__(told if " - at " in told else told + where)
+        self.told = told.partition(" - at ")[0]
+
+
 class MissingExtra(EvalError, ImportError):
     """An optional package is not installed."""
 
@@ -47,6 +58,47 @@ def locate(wrong: Exception, where: str) -> EvalError:
     """
     text = str(wrong) if isinstance(wrong, EvalError) else f"{type(wrong).__name__}: {wrong}"
     return EvalError(text if " - at " in text else text + where)
+
+
+RAISED = (Exception, SystemExit)
+"""What an entry may raise; Ctrl-C is the user's."""
+
+
+def blame_entry(raised: BaseException, what: str, where: str, *, always: bool = False) -> BaseException:
+    """Make an ``EntryError`` of what an entry raised; a package that is missing is no fault of it.
+
+    An ``EvalError`` keeps its words; ``always``: it says of what entry it is, unless it has a place.
+
+    >>> str(blame_entry(KeyError("a"), "metric 'm'", place("t")))
+    "KeyError: 'a' (metric 'm') - at t"
+    """
+    if isinstance(raised, EntryError | MissingExtra):
+        return raised
+    told = describe(raised)
+    plain = isinstance(raised, EvalError) and (not always or " - at " in told)
+    return EntryError(told if plain else f"{told} ({what})", where)
+
+
+def fails_alike(wrong: EntryError, try_nothing: Callable[[], object]) -> bool:
+    """Whether an entry fails in the same way on no document at all: then it is wrong itself, as an option may be."""
+    try:
+        try_nothing()
+    except EntryError as again:
+        return again.told == wrong.told
+    return False
+
+
+def describe(raised: BaseException) -> str:
+    """Describe what was raised, even if it cannot be shown; an ``EvalError`` speaks for itself.
+
+    >>> describe(KeyError("a")), describe(SystemExit(2)), describe(EvalError("expected a text"))
+    ("KeyError: 'a'", 'SystemExit: 2', 'expected a text')
+    """
+    try:
+        text = str(raised)
+    except Exception:
+        return type(raised).__name__
+    return text if isinstance(raised, EvalError) else f"{type(raised).__name__}: {text}"
 
 
 @contextmanager

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import nan
 
 import numpy as np
 
 from evalcore.core.records.array import Bools, ColumnRecord, Floats64, Ints64, frozen
-from evalcore.core.records.column import Column, build_column
-from evalcore.core.records.errors import EvalError, place
+from evalcore.core.records.column import Column, build_column, merge_all, take_part
+from evalcore.core.records.errors import RAISED, EvalError, MissingExtra, describe, place
 from evalcore.core.records.outcome import OK, UNSCORABLE
 from evalcore.core.records.row import Floats, Stats
 from evalcore.core.repeats.reducers import REDUCERS, Reducers, reducer
-from evalcore.core.repeats.repeat import Reduce, Reducer, Repeats, as_reducer, join_repeats
+from evalcore.core.repeats.repeat import Reduce, Reducer, Repeats, as_reducer, join_repeats, lose_documents
 
 
 class Votes(ColumnRecord, frozen=True, eq=False):
@@ -48,10 +48,25 @@ def reduce_repeats(
     name = reduce if isinstance(reduce, str) else getattr(reduce, "__name__", "reducer")
     keys = np.unique(np.concatenate([one.keys.ints for one in columns]))
     found = reducer(reduce, reducers) if isinstance(reduce, str) else as_reducer(reduce)
-    if found.rows is not None and (found.reduce is None or not _are_numbers(columns)):
-        return found.rows(keys, columns)
-    scores = np.column_stack([_align_scores(one, keys, name) for one in columns])
-    reduced = found(Repeats(scores, votes.answers, votes.fell_back))
+    return _reduce(name, found, keys, columns, votes, task)
+
+
+def _reduce(name: str, found: Reducer, keys: Ints64, columns: Sequence[Column], votes: Votes, task: str) -> Column:
+    """Reduce repeats; if that fails, those of each question alone, so that only those to blame are lost."""
+    numbers = found.rows is None or (found.reduce is not None and _are_numbers(columns))
+    aligned = [_align_scores(one, keys, name) for one in columns] if numbers else [np.zeros(len(keys))]
+    scores = np.column_stack(aligned)
+    try:
+        if found.rows is not None and not numbers:
+            return found.rows(keys, columns)
+        reduced = _check_scores(found(Repeats(scores, votes.answers, votes.fell_back)), len(keys))
+    except RAISED as raised:
+        if isinstance(raised, MissingExtra):
+            raise
+        if len(keys) > 1:
+            parts = _split_questions(keys, columns, votes)
+            return merge_all(_reduce(name, found, *one, task) for one in parts)
+        return lose_documents(keys, f"{describe(raised)} (reducer {name!r})", task)
     some = np.any(~np.isnan(scores), axis=1)
     undefined = {
         int(keys[i]): f"{name} is not defined on {int(np.count_nonzero(~np.isnan(scores[i])))} replies"
@@ -59,6 +74,23 @@ def reduce_repeats(
         for i in np.flatnonzero(np.isnan(reduced) & some)
     }
     return join_repeats(keys, columns, Floats(frozen(np.asarray(reduced, np.float64))), undefined)
+
+
+def _check_scores(reduced: object, questions: int) -> Floats64:
+    made = np.asarray(reduced, np.float64)
+    if made.shape != (questions,):
+        raise EvalError(f"expected a score for each of {questions} questions, got {reduced!r:.200}")
+    return made
+
+
+def _split_questions(
+    keys: Ints64, columns: Sequence[Column], votes: Votes
+) -> Iterator[tuple[Ints64, tuple[Column, ...], Votes]]:
+    """Split repeats into those of one question each."""
+    for i, key in enumerate(keys):
+        own = [take_part(one, one.keys.ints == key) for one in columns]
+        fell = None if votes.fell_back is None else votes.fell_back[i : i + 1]
+        yield keys[i : i + 1], tuple(one for one in own if len(one)), Votes(votes.answers[i : i + 1], fell)
 
 
 def measure_noise(reduce: str, columns: Sequence[Column], reducers: Reducers = REDUCERS) -> Column | None:

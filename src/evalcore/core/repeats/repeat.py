@@ -9,8 +9,9 @@ from msgspec import Struct
 
 from evalcore.core.records.array import Bools, ColumnRecord, Floats64, Ints64
 from evalcore.core.records.column import Column, build_column, merge_all, scored_part, take_part
+from evalcore.core.records.errors import place
 from evalcore.core.records.outcome import OK, UNSCORABLE
-from evalcore.core.records.row import Objects, Rows, score_at
+from evalcore.core.records.row import Objects, Rows, blank_rows, score_at
 
 
 class Repeats(ColumnRecord, frozen=True, eq=False):
@@ -88,6 +89,13 @@ def join_repeats(
     bad = set(keys[status != OK].tolist())
     reasons = {key: reason for one in reversed(columns) for key, reason in one.reasons if key in bad}
     return build_column(keys, rows, status.astype(np.uint8), reasons | (undefined or {}))
+
+
+def lose_documents(keys: Ints64, reason: str, task: str = "") -> Column:
+    """Build a column of documents that are unscorable for this reason."""
+    status = np.full(len(keys), UNSCORABLE, np.uint8)
+    reasons = {key: reason + (place(task, key) if task else "") for key in keys.tolist()}
+    return build_column(keys, blank_rows(len(keys)), status, reasons)
 
 
 def collect_scores(keys: Ints64, columns: Sequence[Column]) -> Column:

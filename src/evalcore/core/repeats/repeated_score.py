@@ -16,7 +16,7 @@ from evalcore.core.metrics.dispatch import Score, Scores
 from evalcore.core.metrics.metric import keep_within
 from evalcore.core.records.array import Array
 from evalcore.core.records.column import EMPTY, Column, build_column, merge_all
-from evalcore.core.records.errors import EvalError, located, place
+from evalcore.core.records.errors import RAISED, EvalError, blame_entry, located, place
 from evalcore.core.records.lean.slim import slim_keys, slim_numbers
 from evalcore.core.records.outcome import OK, UNSCORABLE
 from evalcore.core.records.row import Floats, Objects, as_objects
@@ -109,7 +109,10 @@ def _take_generation(score: Score, at: int) -> Score:
 def build_reduced(repeated: RepeatedScore, column: Column, reducers: Reducers) -> ScoredColumn:
     """Build the scored column of reduced repeats, with its key and the noise of its replies."""
     name = repeated.reducer
-    noise = None if name is None else measure_noise(name, repeated.columns, reducers)
+    try:
+        noise = None if name is None else measure_noise(name, repeated.columns, reducers)
+    except RAISED as raised:
+        raise blame_entry(raised, f"the noise of reducer {name!r}", "") from raised
     return ScoredColumn(repeated.key, slim_column(column), repeated.spec, name, repeated.span, noise=noise)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from evalcore.shell.cli.inputs import add_columns, add_forms, new_parser
+from evalcore.shell.cli.inputs import add_columns, add_forms, add_timeout, new_parser
 
 EXAMPLES = """examples:
   evalcore diff out/run out/rescored               what changed, document by document
@@ -30,6 +30,7 @@ def build_parser() -> argparse.ArgumentParser:
     out.add_argument(
         "--limit", type=_read_count, default=20, metavar="N", help="changes of each task to show closely (20)"
     )
+    add_timeout(out)
     add_columns(out)
     add_forms(out, json="plain data", markdown="Markdown")
     return out

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from evalcore.shell.cli.inputs import add_columns, add_forms, new_parser
+from evalcore.shell.cli.inputs import add_columns, add_forms, add_timeout, new_parser
 
 EXAMPLES = """examples:
   evalcore explain out/run --task gsm8k --doc 12            a run folder, or an output of lm-eval
@@ -38,6 +38,7 @@ def build_parser() -> argparse.ArgumentParser:
     out.add_argument(
         "--task_file", "--task-file", type=Path, metavar="T.yaml", help="trace by the filters and metrics of this file"
     )
+    add_timeout(out)
     add_columns(out)
     out.add_argument("--full", action="store_true", help="prompts and answers in full")
     add_forms(out, json="plain data", markdown="Markdown")

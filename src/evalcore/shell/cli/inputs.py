@@ -118,6 +118,28 @@ def add_engine(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--address", metavar="HOST:PORT", help="of a Ray cluster (one that runs here, else a new one)")
 
 
+def add_timeout(parser: argparse.ArgumentParser) -> None:
+    """The flag for how long a document may take."""
+    parser.add_argument(
+        "--doc_timeout",
+        "--doc-timeout",
+        type=_read_seconds,
+        default=60.0,
+        metavar="S",
+        help="seconds that tracing a document may take (60; 0: no limit)",
+    )
+
+
+def _read_seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected seconds, or 0 for no limit, got {text!r}")
+    return seconds
+
+
 COLUMNS = {
     "answer": "the model's answer, or a list of repeated ones",
     "gold": "the right answer, or a list of right ones, or the number of the right choice",

@@ -26,7 +26,7 @@ exit codes: 0 done, 1 documents have no score or could not be read (more than --
 
 SHARED = (
     *("cluster", "policy", "confidence", "ci", "stderr"),
-    *("on_unscorable", "bootstrap_iters", "limit", "include_path", "trust", "allow_failures"),
+    *("on_unscorable", "bootstrap_iters", "limit", "include_path", "trust", "allow_failures", "doc_timeout"),
 )
 
 

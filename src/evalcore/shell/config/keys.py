@@ -53,6 +53,7 @@ KEYS: dict[str, Key] = {
     "engine": Key("text", "who scores recorded answers, task by task: serial (default), processes or ray"),
     "workers": Key("int", "how many processes of an engine (all cores)"),
     "address": Key("text", "HOST:PORT of a Ray cluster (one that runs here, else a new one)"),
+    "doc_timeout": Key("number", "seconds that scoring a document or filling a template may take (60; 0: no limit)"),
     "trust": Key("names", "files or folders whose code may run; PATH@sha256:HEX pins a file"),
     # accepted but ignored
     "batch_size": Key("text", "", "-b", ignored=OWN_BATCHES),

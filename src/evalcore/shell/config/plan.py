@@ -19,6 +19,7 @@ from evalcore.shell.config.plan_secrets import find_credentials, refuse_hidden
 from evalcore.shell.config.values import parse_allowance, parse_pairs, split_tasks
 from evalcore.shell.files.given import parse_path
 from evalcore.shell.safety.credentials import note_credentials
+from evalcore.shell.safety.timer import BUDGET
 
 if TYPE_CHECKING:
     from evalcore.core.tables import Tables
@@ -76,6 +77,7 @@ class Plan(FrozenRecord, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     engine: str = HERE
     workers: int | None = None
     address: str | None = None
+    doc_timeout: float = BUDGET
     trust: tuple[str | Pin, ...] = ()
 
 
@@ -221,17 +223,16 @@ def _check_plan(plan: Plan, where: str) -> None:
         raise EvalError(f"expected limit or samples, got both - at {where}")
     if plan.fewshot_as_multiturn and not plan.apply_chat_template:
         raise EvalError(f"fewshot_as_multiturn needs apply_chat_template: true - at {where}")
-    if plan.limit is not None and not 0 < plan.limit < inf:
-        raise EvalError(f"expected limit to be a number above 0, got {plan.limit} - at {where}")
-    if plan.num_fewshot is not None and plan.num_fewshot < 0:
-        raise EvalError(f"expected num_fewshot to be at least 0, got {plan.num_fewshot} - at {where}")
-    if plan.workers is not None and plan.workers < 1:
-        raise EvalError(f"expected workers to be at least 1, got {plan.workers} - at {where}")
-    for key, paths in (
-        ("include_path", plan.include_path),
-        ("output_path", [plan.output_path or ""]),
-        ("use_cache", [plan.use_cache or ""]),
+    for key, value, good, wanted in (
+        ("limit", plan.limit, plan.limit is None or 0 < plan.limit < inf, "a number above 0"),
+        ("num_fewshot", plan.num_fewshot, (plan.num_fewshot or 0) >= 0, "at least 0"),
+        ("workers", plan.workers, plan.workers is None or plan.workers >= 1, "at least 1"),
+        ("doc_timeout", plan.doc_timeout, 0 <= plan.doc_timeout < inf, "seconds, or 0 for no limit"),
     ):
+        if not good:
+            raise EvalError(f"expected {key} to be {wanted}, got {value} - at {where}")
+    named = {"output_path": [plan.output_path or ""], "use_cache": [plan.use_cache or ""]}
+    for key, paths in {"include_path": plan.include_path, **named}.items():
         if any("\0" in path for path in paths) or (
             key == "use_cache" and plan.use_cache and not Path(plan.use_cache).name
         ):

@@ -66,7 +66,7 @@ class _Pool:
             self._stopped = True
             workers = list(self._workers)
         for one in workers:
-            _end(one)
+            end_worker(one)
 
     def _feed(self) -> None:
         worker = None
@@ -81,7 +81,7 @@ class _Pool:
                 break
             self._queue.put(at, found)
         if worker is not None:
-            _end(worker)
+            end_worker(worker)
 
     def _ask(self, at: int, worker: subprocess.Popen[bytes] | None) -> tuple[bytes, subprocess.Popen[bytes]]:
         code: int | None = None
@@ -91,11 +91,11 @@ class _Pool:
                 write_frame(cast("IO[bytes]", worker.stdin), DONE, self._units[at])
                 kind, data = read_frame(cast("IO[bytes]", worker.stdout))
             except (EOFError, OSError, ValueError):
-                code = _end(worker)
+                code = end_worker(worker)
                 worker = None
                 continue
             if kind != DONE:
-                _end(worker)
+                end_worker(worker)
             return expect_done(kind, data, "a worker process"), worker
         why = "killed, perhaps for lack of memory" if code is not None and code < 0 else f"exit code {code}"
         raise WorkerLost(f"{LIVES} worker processes were lost over one unit of work ({why}); use fewer (--workers)")
@@ -106,7 +106,7 @@ class _Pool:
             stopped = self._stopped
             self._workers.add(worker)
         if stopped:
-            _end(worker)
+            end_worker(worker)
         with suppress(OSError):  # which the first unit finds out as well
             write_frame(cast("IO[bytes]", worker.stdin), DONE, self._work)
         return worker
@@ -120,7 +120,7 @@ def start_process(module: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
 
 
-def _end(worker: subprocess.Popen[bytes]) -> int:
+def end_worker(worker: subprocess.Popen[bytes]) -> int:
     """End a worker and return its exit code; one that is gone keeps its own."""
     with suppress(OSError):
         worker.kill() if worker.poll() is None else None

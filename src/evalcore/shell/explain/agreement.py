@@ -14,6 +14,7 @@ from evalcore.core.records.task import MetricKey, Pipeline, Task
 from evalcore.core.tables import Tables, pipelines_of
 from evalcore.shell.explain.lookup import build_answers, build_sample
 from evalcore.shell.logs.log import Logged
+from evalcore.shell.safety.timer import TimeUp, get_budget, run_document, tell_budget
 
 UNKNOWN = "no config says which filters these are: give the task by --task_file to see them step by step"
 
@@ -85,7 +86,9 @@ def _trace_filter(
     best: Traced | None = None
     for tables in policies:
         try:
-            trace = _trace_pipeline(task, pipeline, logged, tables)
+            trace = run_document(_trace_pipeline, task, pipeline, logged, tables)
+        except TimeUp:
+            return best or Traced(name, None, said, reason=f"it was stopped again: it {tell_budget(get_budget())}")
         except EvalError as wrong:
             return best or Traced(name, None, said, reason=f"it cannot be run again: {wrong}")
         traced = Traced(name, trace, said, _agrees(task, trace, said), tables.name)

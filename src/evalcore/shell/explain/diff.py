@@ -29,6 +29,7 @@ from evalcore.shell.explain.run_source import (
 from evalcore.shell.files.given import parse_path
 from evalcore.shell.logs.log import Logged
 from evalcore.shell.logs.runs.run_record import Recorded
+from evalcore.shell.safety.timer import BUDGET, allow_seconds
 
 
 class Detail(Struct, frozen=True):
@@ -82,6 +83,7 @@ def diff_runs(
     task: Names = (),
     metric: Names = (),
     limit: int | None = 20,
+    doc_timeout: float = BUDGET,
     **reading: Unpack[LogKeys],
 ) -> Diffed:
     """Compare two scorings; the keys are the flags of ``evalcore diff``.
@@ -99,6 +101,8 @@ def diff_runs(
     diffs = tuple(_diff_task(run_a, run_b, of_a[name], of_b[name], metrics) for name in names)
     keys = {(diff.task, key) for diff in diffs for key in diff.keys}
     before, after = (build_run_report(run, find_inference(run.results)) for run in recorded)
+    with allow_seconds(doc_timeout):
+        details = tuple(detail for diff in diffs for detail in _trace_details(run_a, run_b, diff, limit))
     return Diffed(
         run_a,
         run_b,
@@ -106,7 +110,7 @@ def diff_runs(
         tuple(name for name in of_a if name not in of_b and _fits(name, tasks)),
         tuple(name for name in of_b if name not in of_a and _fits(name, tasks)),
         tuple(_list_numbers(before, after, keys, {key for _, key in keys})),
-        tuple(detail for diff in diffs for detail in _trace_details(run_a, run_b, diff, limit)),
+        details,
     )
 
 

@@ -25,6 +25,7 @@ from evalcore.shell.explain.run_source import (
 from evalcore.shell.files.given import parse_path
 from evalcore.shell.logs.log import Logged, LogTask
 from evalcore.shell.logs.open import open_logs
+from evalcore.shell.safety.timer import BUDGET, allow_seconds
 
 
 class Explained(FrozenRecord, frozen=True):
@@ -57,6 +58,7 @@ def explain_document(
     metric: Names = (),
     task_file: RunPath | None = None,
     full: bool = False,
+    doc_timeout: float = BUDGET,
     **reading: Unpack[LogKeys],
 ) -> Explained:
     """Find a document in a run and trace it; the keys are the flags of ``evalcore explain``.
@@ -71,7 +73,8 @@ def explain_document(
     logged, by = find_document(log, str(doc), table, intact=source.find_hashes(log) is not None)
     logged = add_past(log, logged) or _read_whole(source, log, logged)
     behind = find_task(source, log, file)
-    traces = trace_logged(behind, logged, find_tables(source))
+    with allow_seconds(doc_timeout):
+        traces = trace_logged(behind, logged, find_tables(source))
     parts = _find_parts(source, log, logged)
     logged_keys = [*(part.key for part in parts), *list_score_keys(logged)]
     # What the log does not measure is only shown where it was asked for, or where the log measures nothing at all.

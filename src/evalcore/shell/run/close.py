@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -11,13 +13,15 @@ from evalcore.core.aggregate.numbers import SHARE
 from evalcore.core.groups.tree import Tree
 from evalcore.core.ledger import check_report, check_task
 from evalcore.core.pipeline import build_report, report_task
-from evalcore.core.records.errors import EvalError
+from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.estimate import Estimate, Resampling
 from evalcore.core.records.outcome import Counts
 from evalcore.core.records.report import Report, TaskReport
 from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.tables import EVALCORE, Tables
 from evalcore.shell.config.plan import Plan
+from evalcore.shell.engines.deadline import WHOLE
+from evalcore.shell.safety.timer import TimeUp, reaches_timer, run_within
 
 
 def inference_of(plan: Plan, tables: Tables = EVALCORE) -> Inference:
@@ -45,34 +49,47 @@ def close_task(
     documents: int | None = None,
     shares: Iterable[str] = (),
 ) -> TaskReport:
-    """Close a task. One that cannot be closed says why, and costs the others nothing but under a stricter rule.
+    """Close a task. A metric that cannot be closed says why, and costs the others nothing but under a stricter rule.
 
     ``documents`` is how many there are to score, if that is known; every number accounts for each of them.
     ``shares`` are metrics whose recorded scores are 0 or 1.
     """
-    closed = _close_task(mark_shares(scored, shares), inference_of(plan, tables), tables, n_original)
+    closed = _close_task(mark_shares(scored, shares), plan, tables, n_original)
     check_task(closed, documents)
     return closed
 
 
-def _close_task(scored: Scored, inference: Inference, tables: Tables, n_original: int | None) -> TaskReport:
+def _close_task(scored: Scored, plan: Plan, tables: Tables, n_original: int | None) -> TaskReport:
+    inference = inference_of(plan, tables)
+    close = partial(_close_in_time, plan.doc_timeout, inference=inference, tables=tables, n_original=n_original)
+    report = close(scored)
+    if isinstance(report, TaskReport):
+        return report
+    if inference.on_unscorable != "exclude":
+        raise EvalError(report)
+    each = {one.key: close(replace(scored, columns=(one,))) for one in scored.columns}
+    reasons = {key: made for key, made in each.items() if not isinstance(made, TaskReport)}
+    report = close(replace(scored, columns=tuple(one for one in scored.columns if one.key not in reasons)))
+    if not isinstance(report, TaskReport) or not reasons:
+        raise EvalError(str(report))
+    sizes = {one.key: one.column.documents for one in scored.columns}
+    lost = tuple(
+        (key, Estimate(value=None, counts=Counts(scored=0, failed=sizes[key]), reason=reason))
+        for key, reason in reasons.items()
+    )
+    n_docs = max((report.n_docs, *sizes.values()))
+    return replace(report, estimates=(*report.estimates, *lost), n_docs=n_docs)
+
+
+def _close_in_time(seconds: float, scored: Scored, **how: Any) -> TaskReport | str:
+    """Close a task, or say why that cannot be done; an aggregation has the time of many documents."""
+    close, most = partial(report_task, scored, **how), seconds * WHOLE
     try:
-        return report_task(scored, inference=inference, tables=tables, n_original=n_original)
+        return run_within(most, close) if most and reaches_timer() else close()
     except EvalError as wrong:
-        if inference.on_unscorable != "exclude":
-            raise
-        task, n = scored.task, max((one.column.documents for one in scored.columns), default=0)
-        lost = Estimate(value=None, counts=Counts(scored=0, failed=n), reason=str(wrong))
-        return TaskReport(
-            name=task.name,
-            estimates=tuple((one.key, lost) for one in scored.columns),
-            n_docs=n,
-            n_original=n_original,
-            alias=task.alias,
-            version=task.version,
-            num_fewshot=task.num_fewshot,
-            config=task.config,
-        )
+        return str(wrong)
+    except TimeUp:
+        return f"the aggregation took longer than {most:g} s ({WHOLE} x doc_timeout){place(scored.task.name)}"
 
 
 def close_groups(tasks: Iterable[TaskReport], trees: Iterable[Tree[object]], plan: Plan, tables: Tables) -> Report:

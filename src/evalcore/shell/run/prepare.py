@@ -21,6 +21,7 @@ from evalcore.shell.config.plan import PATH_ARGS, Pin, Plan
 from evalcore.shell.data.local import find_override
 from evalcore.shell.data.readers import DATA_READERS, Readers
 from evalcore.shell.data.splits import load_splits
+from evalcore.shell.engines.deadline import Deadline
 from evalcore.shell.files.confinement import allow_any, confine_paths
 from evalcore.shell.models import MODELS, find_backend
 from evalcore.shell.models.model import Backend, Model
@@ -213,7 +214,7 @@ def build_one(
 def _check_task(built: Built, model: Model, tables: Tables) -> None:
     """Find a metric nobody knows, a package that is missing, a generation option that the model cannot honour."""
     try:
-        report_task(score_task(built.task, [], [], tables=tables), tables=tables)
+        report_task(score_task(built.task, [], [], tables=tables, guard=Deadline()), tables=tables)
     except EvalError as wrong:
         if "unknown metric" not in str(wrong) or built.task.output_type != GENERATE_UNTIL:
             raise

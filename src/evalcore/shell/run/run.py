@@ -11,9 +11,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 from pyrsistent import PMap
 
+from evalcore.core.guard import MapChunks
 from evalcore.core.ledger import count_outcomes, sum_ledgers
 from evalcore.core.lm_eval.policy import POLICIES
-from evalcore.core.pipeline import MapChunks
 from evalcore.core.records.errors import EvalError, require
 from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.core.tables import Tables
@@ -38,6 +38,7 @@ from evalcore.shell.run.prepare import Selected, build_tasks, open_model, select
 from evalcore.shell.run.run_result import RunResult
 from evalcore.shell.run.task_unit import ScoredRun, TaskWork, score_built, spread_tasks
 from evalcore.shell.run.write import Closing, Finish, write_folder
+from evalcore.shell.safety.timer import allow_seconds
 
 
 def run(
@@ -67,7 +68,7 @@ def run(
     read, home = _read(config, keys, tables)
     plan, folder = read.plan, run_folder(read.plan)
     work = TaskWork(plan, home, folder, tables or POLICIES[plan.policy], models, data_readers)
-    with refuse_exit():
+    with refuse_exit(), allow_seconds(plan.doc_timeout):
         ready = _make_ready(work, shown)
         with hold_folder(folder), hold_earlier(folder, overwrite=overwrite) as earlier:
             changed, notes = claim_folder(folder, plan, home, ready.model.identity, overwrite=overwrite)

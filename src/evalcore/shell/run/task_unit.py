@@ -14,8 +14,9 @@ from msgspec.structs import replace
 from pyrsistent import PMap
 
 from evalcore.core.answers.table import AnswerTable
+from evalcore.core.guard import MapChunks
 from evalcore.core.partials.codec import RECORDS, pack, unpack
-from evalcore.core.pipeline import MapChunks, score_task
+from evalcore.core.pipeline import score_task
 from evalcore.core.records.array import Array
 from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.frozen_dict import FrozenDict, freeze_dict, thaw_dict, thaw_value
@@ -24,6 +25,7 @@ from evalcore.core.tables import Tables, specs_of
 from evalcore.shell.config.plan import Plan
 from evalcore.shell.config.plan_secrets import find_credentials
 from evalcore.shell.data.readers import Readers
+from evalcore.shell.engines.deadline import Deadline
 from evalcore.shell.engines.engines import find_engine
 from evalcore.shell.engines.interface import Means
 from evalcore.shell.models.model import Backend, Model
@@ -45,6 +47,7 @@ from evalcore.shell.run.failures import (
 from evalcore.shell.run.prepare import Selected, asking_of, build_one, open_model, select_tasks
 from evalcore.shell.run.write import Finish, ScoredTask, keeps_samples, write_task
 from evalcore.shell.safety.credentials import note_credentials
+from evalcore.shell.safety.timer import allow_seconds
 
 
 class ScoredRun(Struct, frozen=True):
@@ -67,7 +70,8 @@ def score_built(
 ) -> ScoredTask:
     """Score a task whose questions were asked, and write its samples."""
     answers, kept = built.asked.answered(replies_of(keys, sheet.replies), built.requests), keeps_samples(plan)
-    scored = score_task(built.task, built.samples, answers, tables=tables, keep_replies=kept, map=map)
+    guard = Deadline(plan.doc_timeout)
+    scored = score_task(built.task, built.samples, answers, tables=tables, keep_replies=kept, map=map, guard=guard)
     digest = _write(folder, built, answers, scored) if kept else _digest_inputs(built, keys)
     slim = replace(scored, provenance=())
     return ScoredTask(slim, built.config, built.n_original, len(built.samples), digest)
@@ -130,7 +134,7 @@ class TaskWork(Struct, frozen=True, eq=False):
     def __call__(self, unit: object) -> bytes:
         if not isinstance(unit, TaskUnit):
             raise TypeError(f"expected a task, got {unit!r}")
-        with refuse_exit():
+        with refuse_exit(), allow_seconds(self.plan.doc_timeout):
             done = _score_unit(self, unit)
         try:
             return pack([done], KNOWN)

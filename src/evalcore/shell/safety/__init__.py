@@ -8,4 +8,5 @@ replacement  files that are whole or not there
 exit_codes   how a command ended, in a number
 streams      standard streams that no command breaks on
 signals      what asks a command to stop
+timer        work that ends in time
 """

@@ -12,12 +12,14 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from evalcore.core.answers.table import AnswerTable, request_table
+from evalcore.core.guard import Guard, run_freely
 from evalcore.core.pipeline import score_task
 from evalcore.core.records.document import select_docs
 from evalcore.core.records.request import Failure, Generate, OutputType, Sample
 from evalcore.core.records.row import Stats
 from evalcore.core.records.score import Provenance, Scored, ScoredColumn, merge_scored
 from evalcore.core.tables import Tables
+from evalcore.shell.engines.deadline import Deadline
 from evalcore.shell.logs.log import Logged, LogTask, Problem
 from evalcore.shell.score.carryover import Kept, add_kept, drop_metrics
 from evalcore.shell.score.recipes import Recipe, looks_wide
@@ -46,6 +48,7 @@ class LogPass:
 
     ``problems`` are records that could not be read, ``beyond`` recorded scores that are not 0 or 1 throughout; ``lost``
     says of a document how many repeats have no score (of an Inspect log: ended in an error) while others have.
+    ``guard`` stops what takes too long, and counts it.
     """
 
     def __init__(self, log: LogTask, recipe: Recipe, limit: float | None) -> None:
@@ -53,6 +56,7 @@ class LogPass:
         self.problems: dict[Problem, None] = {}
         self.beyond: set[str] = set()
         self.lost: dict[int, int] = {}
+        self.guard = Deadline()
 
     def rows(self) -> Iterator[Logged]:
         """The documents that can be read, up to the limit."""
@@ -74,11 +78,13 @@ class LogPass:
                 self.problems[row] = None
 
 
-def score_rows(rows: Iterable[Logged], recipe: Recipe, tables: Tables, *, keep: bool = False) -> Iterator[Piece]:
+def score_rows(
+    rows: Iterable[Logged], recipe: Recipe, tables: Tables, *, keep: bool = False, guard: Guard = run_freely
+) -> Iterator[Piece]:
     """Score the documents of a task piece by piece; in a single piece if a filter looks at all of them."""
     for logged in [list(rows)] if looks_wide(recipe.task, tables) else cut_pieces(rows):
         if logged:
-            yield score_piece(recipe, logged, tables, keep=keep)
+            yield score_piece(recipe, logged, tables, keep=keep, guard=guard)
 
 
 def cut_pieces(rows: Iterable[Logged]) -> Iterator[list[Logged]]:
@@ -111,7 +117,12 @@ def weigh(row: Logged) -> int:
 
 
 def score_split(
-    rows: Iterable[Logged], recipe: Recipe, name_of: Callable[[Logged], str], tables: Tables
+    rows: Iterable[Logged],
+    recipe: Recipe,
+    name_of: Callable[[Logged], str],
+    tables: Tables,
+    *,
+    guard: Guard = run_freely,
 ) -> Iterator[Piece]:
     """Score the documents of several tasks by the same recipe, each task under its own name."""
     waiting: dict[str, list[Logged]] = {}
@@ -124,14 +135,16 @@ def score_split(
         if whole or (len(logged) < PIECE and size < PIECE_BYTES):
             continue
         full = waiting if size >= PIECE_BYTES else {name: logged}
-        yield from _score_each(full, recipe, tables)
+        yield from _score_each(full, recipe, tables, guard)
         waiting = {other: rest for other, rest in waiting.items() if other not in full}
         size -= sum(map(weigh, chain.from_iterable(full.values())))
-    yield from _score_each(waiting, recipe, tables)
+    yield from _score_each(waiting, recipe, tables, guard)
 
 
-def _score_each(waiting: Mapping[str, Sequence[Logged]], recipe: Recipe, tables: Tables) -> Iterator[Piece]:
-    return (score_piece(rename_recipe(recipe, name), logged, tables) for name, logged in waiting.items())
+def _score_each(
+    waiting: Mapping[str, Sequence[Logged]], recipe: Recipe, tables: Tables, guard: Guard
+) -> Iterator[Piece]:
+    return (score_piece(rename_recipe(recipe, name), logged, tables, guard=guard) for name, logged in waiting.items())
 
 
 def rename_recipe(recipe: Recipe, name: str) -> Recipe:
@@ -139,7 +152,9 @@ def rename_recipe(recipe: Recipe, name: str) -> Recipe:
     return replace(recipe, task=replace(recipe.task, name=name))
 
 
-def score_piece(recipe: Recipe, logged: Sequence[Logged], tables: Tables, *, keep: bool = False) -> Piece:
+def score_piece(
+    recipe: Recipe, logged: Sequence[Logged], tables: Tables, *, keep: bool = False, guard: Guard = run_freely
+) -> Piece:
     """Score some documents."""
     logged = sorted(logged, key=DOC_ID)
     samples = list(map(recipe.read, logged))
@@ -150,9 +165,9 @@ def score_piece(recipe: Recipe, logged: Sequence[Logged], tables: Tables, *, kee
         if tables.unreduced is None:
             for one, found in zip(logged, verdicts, strict=True):
                 refuse_several(recipe.task, one, found)
-        scored = score_verdicts(recipe, samples, verdicts, answers, tables, keep=keep)
+        scored = score_verdicts(recipe, samples, verdicts, answers, tables, keep=keep, guard=guard)
     else:
-        scored = score_task(recipe.task, samples, answers, tables=tables, keep_replies=keep)
+        scored = score_task(recipe.task, samples, answers, tables=tables, keep_replies=keep, guard=guard)
     scored = add_kept(scored, recipe.kept, tables)
     return Piece(tuple(samples), tuple(logged) if keep else (), answers, scored, recipe.kept)
 
@@ -165,6 +180,7 @@ def score_verdicts(
     tables: Tables,
     *,
     keep: bool,
+    guard: Guard,
 ) -> Scored:
     """Recorded scores as scores: what each filter has is heard by that filter only. ``answers`` are what is kept."""
     task, parts = recipe.task, []
@@ -172,13 +188,13 @@ def score_verdicts(
     for name in dict.fromkeys(key.filter for key in recipe.scores):
         own = replace(task, filters=tuple(one for one in task.filters if one.name == name))
         heard = tabulate_replies(task.name, samples, [(one[name],) for one in verdicts])
-        parts.append(score_task(own, samples, heard, tables=tables))
+        parts.append(score_task(own, samples, heard, tables=tables, guard=guard))
     columns = tuple(describe_recorded(one) for part in parts for one in part.columns)
     said: tuple[Provenance, ...] = ()
     if keep:
         kind = OutputType(str(task.config.get("output_type", task.output_type)))  # answers are of the log's own kind
         asked = drop_metrics(replace(task, output_type=kind), measured)
-        said = score_task(asked, samples, answers, tables=tables, keep_replies=True).provenance
+        said = score_task(asked, samples, answers, tables=tables, keep_replies=True, guard=guard).provenance
     return replace(parts[0], task=task, columns=columns, provenance=said)
 
 

@@ -9,7 +9,7 @@ from itertools import chain, pairwise
 
 from evalcore.core.answers.text import GenBatch
 from evalcore.core.metrics.metric import Marks
-from evalcore.core.metrics.normalise import best_over_golds, each_pair, refuse_unknown
+from evalcore.core.metrics.normalise import best_over_golds, best_within_limit, each_pair, refuse_unknown
 from evalcore.core.records.errors import require
 from evalcore.core.records.request import Options
 from evalcore.core.records.row import Floats
@@ -23,6 +23,9 @@ BREAKS = bytes(code if code < 128 and chr(code).isalnum() else ord(" ") for code
 STRIP = 4096
 """Words whose places are bits of one integer: strip by strip, memory grows with the length of a text."""
 
+MOST = 100_000_000_000
+"""The most pairs of characters for longest common subsequences, which take words, thousands at a time."""
+
 STORED = 256
 """Columns kept at once on the way back through a table; the others are computed again from every such column."""
 
@@ -34,7 +37,7 @@ def rouge1(batch: GenBatch, options: Options) -> Floats | Marks:
     >>> rouge1(make_texts(["sat the cat"], ["the cat sat"]), {}).values      # in any order
     Array([1.])
     """
-    return _score("rouge1", _count_words, batch, options)
+    return best_over_golds(batch, partial(each_pair, _choose("rouge1", _count_words, options)))
 
 
 def rouge2(batch: GenBatch, options: Options) -> Floats | Marks:
@@ -44,7 +47,7 @@ def rouge2(batch: GenBatch, options: Options) -> Floats | Marks:
     >>> rouge2(make_texts(["sat the cat"], ["the cat sat"]), {}).values      # one pair of two
     Array([0.5])
     """
-    return _score("rouge2", _count_pairs, batch, options)
+    return best_over_golds(batch, partial(each_pair, _choose("rouge2", _count_pairs, options)))
 
 
 def rougeL(batch: GenBatch, options: Options) -> Floats | Marks:
@@ -54,7 +57,7 @@ def rougeL(batch: GenBatch, options: Options) -> Floats | Marks:
     >>> rougeL(make_texts(["the cat sat"], [("the cat",)]), {})
     Floats(values=Array([0.8]))
     """
-    return _score("rougeL", _count_subsequence, batch, options)
+    return best_within_limit(batch, _choose("rougeL", _count_subsequence, options), MOST)
 
 
 def rougeLsum(batch: GenBatch, options: Options) -> Floats | Marks:
@@ -64,17 +67,17 @@ def rougeLsum(batch: GenBatch, options: Options) -> Floats | Marks:
     >>> rougeLsum(make_texts(["he slept\\nthe cat sat"], ["the cat sat\\nhe slept"]), {}).values      # in any order
     Array([1.])
     """
-    return _score("rougeLsum", _count_lines, batch, options)
+    return best_within_limit(batch, _choose("rougeLsum", _count_lines, options), MOST)
 
 
 Count = Callable[[Read, str, str], tuple[int, int, int]]
 """How many items a prediction and a gold have in common, how many each has."""
 
 
-def _score(name: str, count: Count, batch: GenBatch, options: Options) -> Floats | Marks:
+def _choose(name: str, count: Count, options: Options) -> Callable[[str, str], float]:
+    """Choose how a text is measured against a gold."""
     refuse_unknown(name, options, ("use_stemmer",))
-    read = _read_stems if options.get("use_stemmer") else _read_words
-    return best_over_golds(batch, partial(each_pair, partial(_measure, count, read)))
+    return partial(_measure, count, _read_stems if options.get("use_stemmer") else _read_words)
 
 
 def _measure(count: Count, read: Read, prediction: str, gold: str) -> float:

@@ -7,12 +7,12 @@ from functools import lru_cache, partial
 
 from jinja2 import TemplateError, nodes
 from jinja2.environment import Template
-from jinja2.runtime import Context
 
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.prompts.templates.limits import LONGEST, join_bounded
-from evalcore.shell.prompts.templates.sandbox import get_environment
+from evalcore.shell.prompts.templates.sandbox import Counted, ManySteps, get_environment
 from evalcore.shell.prompts.templates.shortcuts import Value, make_shortcut
+from evalcore.shell.safety.timer import TimeUp, get_budget, run_document, tell_budget
 
 Doc = dict[str, object]
 Render = Callable[[Doc], str]
@@ -28,7 +28,7 @@ def compile_template(text: str) -> Render:
     '{{x}}{{x}}'
     """
     template, tree = _compile_text(text)
-    slow = partial(_render_bounded, template)
+    slow = partial(_render, template)
     outputs = _list_outputs(tree)
     if outputs is None:
         return slow
@@ -83,11 +83,27 @@ def _refuse_blocks(tree: nodes.Template) -> None:
             raise EvalError("expected {% set x.y = ... %}, got a {% set x.y %} block")
 
 
-def _render_bounded(template: Template, doc: Doc) -> str:
-    """Render as ``template.render`` does, without its rewriting of tracebacks and with a limit."""
+FEW = 1000
+"""Steps within which no template takes long. Beyond them it is timed; a timer costs as much as most templates."""
+
+
+def _render(template: Template, doc: Doc) -> str:
+    try:
+        return _render_bounded(template, doc, FEW)
+    except ManySteps:
+        pass
+    try:
+        return run_document(_render_bounded, template, doc, LONGEST)
+    except TimeUp:
+        raise EvalError(f"the template {tell_budget(get_budget())}") from None
+
+
+def _render_bounded(template: Template, doc: Doc, most: int) -> str:
+    """Render as ``template.render`` does, without its rewriting of tracebacks and with limits."""
     names = {**get_environment().globals, **doc}
-    parts = template.root_render_func(Context(get_environment(), names, template.name, template.blocks))
-    return join_bounded(parts, doc)
+    context = Counted(get_environment(), names, template.name, template.blocks)
+    context.most = most
+    return join_bounded(template.root_render_func(context), doc)
 
 
 def _make_quick(values: list[Value], slow: Render, doc: Doc) -> str:

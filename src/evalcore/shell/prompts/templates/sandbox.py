@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache, wraps
 from string import Formatter
+from typing import Any
 
-from jinja2 import StrictUndefined, nodes
+from jinja2 import StrictUndefined, nodes, pass_context
 from jinja2.compiler import CodeGenerator, Frame
-from jinja2.runtime import LoopContext
+from jinja2.runtime import Context, LoopContext
 from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedEscapeFormatter, SandboxedFormatter
 from markupsafe import Markup
 
+from evalcore.core.filters.pattern import compile_pattern
+from evalcore.core.records.errors import EvalError
 from evalcore.shell.prompts.templates.limits import (
     GROWING,
+    LONGEST,
     join_bounded,
     refuse_call,
     refuse_counts,
@@ -22,6 +26,7 @@ from evalcore.shell.prompts.templates.limits import (
     refuse_size,
     refuse_weight,
 )
+from evalcore.shell.safety.timer import TimeUp, get_budget, run_document, tell_budget
 
 PLAIN = (int, str, bytes, list, tuple, dict)
 
@@ -35,6 +40,39 @@ class Concatenations(CodeGenerator):
             self.visit(part, frame)
             self.write(", ")
         self.write("))")
+
+
+class ManySteps(EvalError):
+    """A template takes more steps than it may."""
+
+
+class Counted(Context):
+    """A template's names, and how many turns of loops and calls it has taken."""
+
+    steps = 0
+    most = LONGEST
+
+    def take_steps(self, count: int = 1) -> None:
+        self.steps += count
+        if self.steps > self.most:
+            raise ManySteps(f"expected at most {self.most} turns of loops and calls, got more")
+
+
+@pass_context
+def count_turns(context: Counted, items: Iterable[object]) -> Iterable[object]:
+    """The items of a loop, each of them a step: counted at once where their number is known."""
+    try:
+        count = len(items)  # type: ignore[arg-type]  # what has no length is counted as it comes
+    except TypeError:
+        return _count_each(context, items)
+    context.take_steps(count)
+    return items
+
+
+def _count_each(context: Counted, items: Iterable[object]) -> Iterator[object]:
+    for item in items:
+        context.take_steps()
+        yield item
 
 
 class Bounded(Formatter):
@@ -66,14 +104,23 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     intercepted_binops = frozenset({"*", "**", "+", "%"})
     code_generator_class = Concatenations
+    context_class = Counted
     concat = staticmethod(join_bounded)  # jinja2 joins the parts of templates, macros and blocks by it
+
+    def _generate(self, source: nodes.Template, *given: Any, **named: Any) -> str:
+        """Compile as jinja2 does, the turns of loops counted: nested, they outlast any limit on what they make."""
+        for loop in list(source.find_all(nodes.For)):
+            loop.iter = nodes.Filter(loop.iter, COUNT, [], [], None, None, lineno=loop.lineno)
+        return super()._generate(source, *given, **named)
 
     def call_binop(self, context: object, operator: str, left: object, right: object) -> object:
         refuse_growth(operator, left, right)
         return self.binop_table[operator](left, right)
 
     def call(self, *given: object, **named: object) -> object:
-        _context, function, *values = given
+        context, function, *values = given
+        if isinstance(context, Counted):
+            context.take_steps()
         name = str(getattr(function, "__name__", "a call"))
         values += named.values()
         if name != "format":  # its numbers are mostly written out; widths are checked where they are used
@@ -129,7 +176,11 @@ def _make_environment() -> Sandbox:
     del made.globals["lipsum"]  # random text of any length
     made.filters["regex_replace"] = regex_replace
     made.filters.update({name: guard_filter(name, function) for name, function in made.filters.items()})
+    made.filters[COUNT] = count_turns
     return made
+
+
+COUNT = "turns of a loop"  # no name that a template can write
 
 
 def guard_filter(name: str, function: Callable[..., object]) -> Callable[..., object]:
@@ -152,7 +203,10 @@ def regex_replace(string: str, pattern: str, repl: str, count: int = 0) -> str:
     >>> regex_replace("a-b", "-", "+")
     'a+b'
     """
-    return re.sub(pattern, repl, string, count=count)
+    try:
+        return run_document(compile_pattern(pattern).sub, repl, string, count)
+    except TimeUp:
+        raise EvalError(f"the pattern {pattern!r:.100} {tell_budget(get_budget())}") from None
 
 
 def refuse_unwritable(value: object) -> object:

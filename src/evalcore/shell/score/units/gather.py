@@ -56,14 +56,22 @@ def score_in_units(
     shown.stage("scoring", len(items), known=len(items) - len(rest))
     work = UnitWork(share(plans, asked), keep)
     means = replace(asked.means, here=not asked.code)  # own code may take its process with it
+    stopped = 0
     for result in asked.engine.spread(work, rest, merge_results, means) if rest else ():
         for at, part in read_results(result):
             parts.setdefault(at, []).append(part)
             shown.advance(len(part.spans))
+            stopped += part.stopped
+    if keep is not None and stopped:
+        shown.warn(f"{stopped:,} scores took longer than {asked.plan.doc_timeout:g} s (doc_timeout): {UNKEPT}")
     if keep is not None:
         for at in range(len(plans)):
             keep.drop_older(at, [item.spans for item in items if item.log == at])
-    return parts, tuple(keep.name(item.log, item.spans) for item in items) if keep is not None else ()
+    names = (keep.name(item.log, item.spans) for item in items) if keep is not None else ()
+    return parts, tuple(name for name in names if not stopped or name.exists())
+
+
+UNKEPT = "the partials that they are in were not kept, and are made again next time"
 
 
 def list_units(at: int, planned: LogPlan, *, digest: bool = False) -> list[WorkItem]:

@@ -21,12 +21,13 @@ def score_tasks(going: LogPass, asked: ScorePlan) -> tuple[dict[str, Scored], di
     shrink = partial(tally_parts, inference=inference_of(asked.plan, tables), tables=tables) if asked.tally else None
     if folder is None:
         rows = going.rows()
-        pieces = score_split(rows, recipe, name_of, tables) if name_of else score_rows(rows, recipe, tables)
+        split = partial(score_split, name_of=name_of) if name_of else score_rows
+        pieces = split(rows, recipe, tables=tables, guard=going.guard)
         return merge_pieces((piece.scored for piece in pieces), shrink), {}
 
     def pieces_of(name: str) -> Iterator[Piece]:
         rows = going.rows() if name_of is None else (row for row in going.rows() if name_of(row) == name)
-        return score_rows(rows, rename_recipe(recipe, name), tables, keep=True)
+        return score_rows(rows, rename_recipe(recipe, name), tables, keep=True, guard=going.guard)
 
     names = dict.fromkeys(map(name_of, going.rows())) if name_of else [log.name]
     each = {name: write_pieces(folder, name, pieces_of(name), log.written) for name in names}

@@ -60,8 +60,8 @@ class RuleKeys(TypedDict, total=False):
 
 
 class EngineKeys(TypedDict, total=False):
-    """Who does the work: an engine or a ``map`` of the caller's own, how many workers, at which address, and how many
-    bytes each unit of it has.
+    """Who does the work: an engine or a ``map`` of the caller's own, how many workers, at which address, how many bytes
+    each unit of it has, and how many seconds a document may take.
     """
 
     engine: str | Engine | None
@@ -69,6 +69,7 @@ class EngineKeys(TypedDict, total=False):
     workers: int | None
     address: str | None
     unit: int | None
+    doc_timeout: float | None
 
 
 class TableKeys(PlanKeys, RuleKeys, ColumnKeys, DeclaredKeys, total=False):
@@ -116,7 +117,7 @@ def plan_scoring(keys: ScoreKeys | MergeKeys) -> ScorePlan:
     if keys.get("parquet"):  # a package that is missing, before anything is scored
         require("pyarrow.parquet", "parquet")
     tasks = list_names(keys.get("task", ()))
-    shared = {key: keys[key] for key in PlanKeys.__annotations__ if key in keys}  # type: ignore[literal-required]
+    shared = {key: keys[key] for key in (*PlanKeys.__annotations__, "doc_timeout") if key in keys}  # type: ignore[literal-required]
     given = {"model": NO_MODEL, "tasks": tasks or ["-"], **shared, "allow_failures": keys.get("allow_failures")}
     tables = keys.get("tables")
     plan = make_plan(given, "the command line", "", tables).plan

@@ -22,6 +22,7 @@ from evalcore.shell.logs.log import Logged, LogTask
 from evalcore.shell.logs.readers import READERS
 from evalcore.shell.logs.units.unit import Unit, UnitNotes
 from evalcore.shell.run.collector import without_collector
+from evalcore.shell.safety.timer import allow_seconds
 from evalcore.shell.score.recipes import choose_config
 from evalcore.shell.score.stream import LogPass
 from evalcore.shell.score.units.kept import Keep, list_makers
@@ -63,7 +64,7 @@ class UnitWork(Struct, frozen=True):
         if not isinstance(item, WorkItem):
             raise TypeError(f"expected a unit of work, got {item!r}")
         made = score_unit(_plan(self.shared, item.log), item)
-        if self.keep is not None:
+        if self.keep is not None and not made.stopped:
             self.keep.write(item.log, made)
         return pack([(item.log, made)], KNOWN)
 
@@ -96,8 +97,8 @@ def score_unit(planned: LogPlan, item: WorkItem) -> Partial:
     log, seen, unit = planned.log, UnitNotes(), item.unit
     if unit is not None:
         log = replace(log, rows=partial(_read_unit, planned.log, unit, seen))
-    going = LogPass(log, planned.recipe, planned.asked.plan.limit)
-    with without_collector():
+    with allow_seconds(planned.asked.plan.doc_timeout), without_collector():
+        going = LogPass(log, planned.recipe, planned.asked.plan.limit)
         scored, hashes = score_tasks(going, planned.asked)
     return Partial(
         scored=tuple(replace(one, provenance=()) for one in scored.values()),
@@ -109,6 +110,7 @@ def score_unit(planned: LogPlan, item: WorkItem) -> Partial:
         lost=tuple(sorted(going.lost.items())),
         hashes=tuple(hashes.items()),
         problems=tuple((str(one.path), one.line, one.byte, one.message, one.item) for one in going.problems),
+        stopped=going.guard.stopped,
     )
 
 
