@@ -6,6 +6,8 @@ from tests.hostile.table import Fault
 
 LOG, DISK, CRASH = "shell/test_answerlog.py::", "shell/test_answerlog_disk.py::", "shell/test_answerlog_crashes.py"
 SERVER, OPENAI, KILL = "shell/test_openai_faults.py::", "shell/test_openai.py::", "shell/test_kill.py::"
+ORDER, MOVES, STREAMS = "shell/test_openai_order.py::", "shell/test_server_moves.py::", "shell/test_streams.py::"
+DONE = "shell/test_finished_tasks.py::"
 INPUT, LOGS, HERE = "core/test_bad_input.py::", "shell/test_answer_faults.py::", "hostile/"
 
 FAULTS = (
@@ -87,6 +89,40 @@ FAULTS = (
         (f"{OPENAI}test_repeats_differ_where_sampling_does",),
     ),
     Fault("F9", "a failure after a success", "the success is kept", (f"{LOG}test_a_failure_never_undoes_a_success",)),
+    Fault(
+        "F10",
+        "SIGHUP, SIGTERM, Ctrl-C",
+        "said, locks released, answers kept, exit 128 + signal",
+        (f"{STREAMS}test_a_stopped_run_says_so_and_leaves_no_lock",),
+    ),
+    Fault(
+        "F11",
+        "standard streams that are closed, broken or full, for every command",
+        "the work is done; only lost output makes 0 a 74",
+        (f"{STREAMS}test_any_stream_may_be_missing", f"{STREAMS}test_a_file_never_becomes_a_closed_stream"),
+    ),
+    Fault(
+        "F12",
+        "a disk that is full for lock, config, answers, samples, results",
+        "exit 74, not 2",
+        (f"{STREAMS}test_a_full_disk_is_no_bad_input", f"{STREAMS}test_no_command_takes_a_full_disk_for_bad_input"),
+    ),
+    Fault(
+        "F13",
+        "a kill while a later task is scored; other data, prompts or rules in the same folder",
+        "finished tasks are on the disk; earlier results are kept and what changed is named",
+        (
+            f"{DONE}test_finished_tasks_are_on_the_disk_before_the_next_is_scored",
+            f"{DONE}test_a_run_that_is_killed_over_others_results_loses_neither",
+            f"{DONE}test_results_of_something_else_are_kept_and_named",
+        ),
+    ),
+    Fault(
+        "F14",
+        "counts that do not add up",
+        "no result, exit 70",
+        (f"{DONE}test_counts_that_do_not_add_up_are_no_results", "core/test_ledger.py"),
+    ),
     # --- the server
     Fault(
         "N1",
@@ -161,6 +197,31 @@ FAULTS = (
         (f"{SERVER}test_replies_are_those_of_their_questions_whatever_the_order",),
     ),
     Fault("N10", "redirects to another host", "refused", (f"{SERVER}test_redirects_are_refused",)),
+    Fault(
+        "N11",
+        "every reply sent twice over a kept connection",
+        "the same scores; doubtful answers are withdrawn and asked again",
+        (
+            f"{ORDER}test_replies_sent_twice_change_no_score",
+            f"{ORDER}test_answers_that_may_be_those_of_others_are_withdrawn_in_the_log_and_asked_again",
+            f"{ORDER}test_a_run_killed_after_a_withdrawal_asks_again",
+        ),
+    ),
+    Fault(
+        "N12",
+        "the same model at another port; another model",
+        "goes on in the same folder; refused with what differs",
+        (
+            f"{MOVES}test_the_same_model_at_another_port_goes_on_in_the_same_folder",
+            f"{MOVES}test_another_model_is_refused_with_what_differs",
+        ),
+    ),
+    Fault(
+        "N13",
+        "a server that goes away",
+        "told at once and counted, given up after a declared time, all is kept, exit 69",
+        (f"{MOVES}test_a_server_that_is_gone_is_told_of_at_once_and_all_is_kept",),
+    ),
     # --- what the core is given
     Fault(
         "C1",
@@ -241,6 +302,30 @@ FAULTS = (
             f"{INPUT}test_no_document_scored_has_no_value_and_the_first_reason",
         ),
     ),
+    Fault(
+        "C9",
+        "patterns, templates, metrics and entries that take for ever; patterns that cannot be compiled",
+        "that document is unscorable with its budget; the rest is scored",
+        ("shell/test_deadlines.py",),
+    ),
+    Fault(
+        "C10",
+        "one gold of 1.5 among whole ones",
+        "its own document alone has no score",
+        ("shell/test_golds_with_fractions.py",),
+    ),
+    Fault(
+        "C11",
+        "keys that come twice in tables, data and logs",
+        "an error with file, line and key",
+        ("shell/test_doubled_keys.py",),
+    ),
+    Fault(
+        "C12",
+        "an entry of a host that raises, exits, returns nonsense, changes its input or hangs",
+        "its own document or number, nothing else",
+        ("core/test_contained_entries.py",),
+    ),
     # --- files of others
     Fault(
         "S1",
@@ -304,5 +389,32 @@ FAULTS = (
     ),
     Fault(
         "S11", "a key over plain http to another host", "refused", (f"{OPENAI}test_what_could_be_overheard_is_refused",)
+    ),
+    Fault(
+        "S12",
+        "data files outside the folders of a task, by path, link, address and chain",
+        "refused with what to type",
+        ("shell/test_confined_data.py",),
+    ),
+    Fault(
+        "S13",
+        "a credential in 24 places, in replies, errors, children and core dumps",
+        "found in no file, message or traceback",
+        ("shell/test_canary.py",),
+    ),
+    Fault(
+        "S14",
+        "900 MB of newlines in a gz, 500,000 keys of YAML, Parquet that unfolds, texts that grow",
+        "refused while they are read",
+        (
+            "shell/test_unpacked_sizes.py",
+            "shell/test_partial_faults.py::test_a_bomb_is_refused_before_it_fills_the_memory",
+        ),
+    ),
+    Fault(
+        "S15",
+        "partials edited at random, of a log that changed",
+        "named, never a traceback",
+        ("shell/test_partial_faults.py",),
     ),
 )
