@@ -132,7 +132,7 @@ def process(function, metric=None, replies=("x", "y")):
         "",
         "c",
         None,
-        1.0,
+        1.5,
         nan,
         (),
         (0, 5),

@@ -15,7 +15,7 @@ from evalcore.core.answers.text import GenBatch
 from evalcore.core.explain.trace import trace_document
 from evalcore.core.filters.reply import Filter, FilterFn, Replies
 from evalcore.core.guard import Step as GuardedStep
-from evalcore.core.guard import Stopped
+from evalcore.core.guard import StepLoss
 from evalcore.core.metrics.dispatch import Score, Scores
 from evalcore.core.metrics.metric import Metric, score_column
 from evalcore.core.pipeline import score_task
@@ -256,9 +256,9 @@ def test_an_aggregation_that_fails_or_hangs_costs_its_own_number(function: Calla
 def test_what_a_guard_stops_is_unscorable_alone() -> None:
     """The core knows no clock: a guard that stops by what it sees gives the same bits every time."""
 
-    def guard(step: GuardedStep, chunk: object) -> Scored | Stopped:
+    def guard(step: GuardedStep, chunk: object) -> Scored | StepLoss:
         docs = chunk.docs  # type: ignore[attr-defined]
-        return Stopped("too long") if any(doc.doc_id == BAD for doc in docs) else step(chunk)  # type: ignore[arg-type]
+        return StepLoss("too long") if any(doc.doc_id == BAD for doc in docs) else step(chunk)  # type: ignore[arg-type]
 
     answers = [Answer(Instance("t", i, 0, Generate("?")), (text,)) for i, text in enumerate(SAID)]
     samples = [Sample(i, gold="a") for i in range(len(SAID))]

@@ -250,6 +250,6 @@ def test_shots_that_are_no_number_are_not_compared(tmp_path: Path, say: Say) -> 
 def test_only_a_run_has_an_answer_log(verb: str, say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("EVALCORE_TRACEBACK", raising=False)
     monkeypatch.setattr(cli, "import_module", lambda name: None)
-    _, err = say(verb, code=2)
+    _, err = say(verb, code=70)
     assert "unexpected AttributeError" in err
     assert ("answer log" in err) == (verb == "run")

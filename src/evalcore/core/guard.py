@@ -20,8 +20,8 @@ from evalcore.core.repeats.repeated_score import add_losses
 from evalcore.core.tables import BoundPipeline
 
 
-class Stopped(Struct, frozen=True):
-    """Why a guard stopped a step."""
+class StepLoss(Struct, frozen=True):
+    """Why a step has no scores: a guard stopped it, or an entry failed."""
 
     reason: str
 
@@ -31,7 +31,7 @@ Step = Callable[[Chunk], Scored]
 MapChunks = Callable[[Step, Iterable[Chunk]], Iterable[Scored]]
 """A function that maps over chunks as ``map`` does; a pool's ``map`` spreads them over workers."""
 
-Guard = Callable[[Step, Chunk], Scored | Stopped]
+Guard = Callable[[Step, Chunk], Scored | StepLoss]
 """Runs a step on a chunk, or says why it stopped it. Clocks and budgets are the guard's: the core knows none."""
 
 
@@ -51,8 +51,8 @@ def contain_step(step: Step, guard: Guard, chunk: Chunk, *, keep_replies: bool =
     except EntryError as wrong:
         nothing = Chunk(chunk.bound, (), chunk.keys[:0], chunk.table.rows(0, 0))
         if not len(chunk.docs) or fails_alike(wrong, partial(step, nothing)):
-            raise
-        made = Stopped(wrong.told)
+            raise EvalError(str(wrong)) from wrong
+        made = StepLoss(wrong.told)
     if isinstance(made, Scored):
         return made
     if not len(chunk.docs):

@@ -50,9 +50,10 @@ def count_outcomes(task: TaskReport) -> Ledger:
 
     A tally does not know its documents: there the column with the fewest scores speaks for all.
     """
-    columns = [column for _, column in task.columns]
-    if not columns:
-        return _count_closed(task)
+    columns, closed = [column for _, column in task.columns], {key for key, _ in task.columns}
+    unclosed = next((one.counts for key, one in task.estimates if key not in closed and one.counts.failed), None)
+    if not columns or unclosed is not None:
+        return _count_closed(task, unclosed)
     if any(column.times is not None for column in columns):
         return min(map(_count_column, columns), key=lambda one: (one.scored, -one.lost))
     first = columns[0].keys.ints
@@ -77,9 +78,9 @@ def _fill_ledger(counts: Mapping[int, int]) -> Ledger:
     return Ledger(counts[OK], counts[UNSCORABLE], counts[FAILED], counts[NOT_EMITTED])
 
 
-def _count_closed(task: TaskReport) -> Ledger:
-    """Count by the first estimate of a task without columns, which all are alike: it could not be closed."""
-    counts = next((estimate.counts for _, estimate in task.estimates), Counts(scored=task.n_docs))
+def _count_closed(task: TaskReport, counts: Counts | None) -> Ledger:
+    """Count by an estimate that could not be closed, which no document has; without columns, by the first one."""
+    counts = counts or next((estimate.counts for _, estimate in task.estimates), Counts(scored=task.n_docs))
     return Ledger(counts.scored, counts.unscorable, counts.failed, counts.not_emitted)
 
 

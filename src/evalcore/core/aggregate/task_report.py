@@ -24,6 +24,7 @@ from evalcore.core.records.request import Options
 from evalcore.core.records.row import Stats
 from evalcore.core.records.score import Scored, ScoredColumn, whole_columns
 from evalcore.core.records.task import MetricSpec, Pipeline, Task, config_of
+from evalcore.core.repeats.repeated_score import fill_unemitted
 from evalcore.core.stats.noise import mean_noise
 from evalcore.core.tables import EVALCORE, Tables, known_metrics, pipelines_of
 
@@ -52,7 +53,7 @@ def list_estimands(
         raise EvalError(f"scored with the tables {scored.tables!r}, closed with {tables.name!r}; pass the same tables=")
     codes = clusters if clusters is not None else scored.clusters_by_key()
     pipelines = {pipeline.name: pipeline for pipeline in pipelines_of(scored.task, tables)}
-    columns = whole_columns(scored)
+    columns = fill_unemitted(whole_columns(scored))
     if tables.as_host:  # which leaves out what no document emitted
         columns = tuple(one for one in columns if not len(one.column) or len(emitted_part(one.column)))
     for column in columns:

@@ -14,12 +14,12 @@ from evalcore.core.answers.batch import Batch, values_of
 from evalcore.core.metrics.custom import read_number
 from evalcore.core.metrics.dispatch import Score, Scores
 from evalcore.core.metrics.metric import keep_within
-from evalcore.core.records.array import Array
+from evalcore.core.records.array import Array, Ints64
 from evalcore.core.records.column import EMPTY, Column, build_column, merge_all
 from evalcore.core.records.errors import RAISED, EvalError, blame_entry, located, place
 from evalcore.core.records.lean.slim import slim_keys, slim_numbers
-from evalcore.core.records.outcome import OK, UNSCORABLE
-from evalcore.core.records.row import Floats, Objects, as_objects
+from evalcore.core.records.outcome import NOT_EMITTED, OK, UNSCORABLE
+from evalcore.core.records.row import Floats, Objects, as_objects, blank_rows
 from evalcore.core.records.score import ScoredColumn, column_key
 from evalcore.core.records.task import MetricKey, MetricSpec
 from evalcore.core.repeats.reduce import NO_VOTES, Votes, measure_noise
@@ -149,6 +149,26 @@ def add_losses(
         replace(one, traits=traits, column=merge_all((one.column, lost)) if one.key in declared else one.column)
         for one in every
     )
+
+
+def fill_unemitted(columns: Sequence[ScoredColumn]) -> tuple[ScoredColumn, ...]:
+    """Enter documents that a metric which nobody declared lacks, and others of its filter have, as not emitted."""
+    if all(one.spec is not None or one.column.times is not None for one in columns):
+        return tuple(columns)
+    keys: dict[str, Ints64] = {}
+    for one in columns:
+        own = one.column.keys.ints
+        known = keys.get(one.key.filter, own)
+        keys[one.key.filter] = known if np.array_equal(known, own) else np.union1d(known, own)
+    return tuple(_fill_column(one, keys[one.key.filter]) for one in columns)
+
+
+def _fill_column(one: ScoredColumn, keys: Ints64) -> ScoredColumn:
+    if one.spec is not None or one.column.times is not None or len(one.column) == len(keys):
+        return one
+    missing = np.setdiff1d(keys, one.column.keys.ints, assume_unique=True)
+    silent = build_column(missing, blank_rows(len(missing)), np.full(len(missing), NOT_EMITTED, np.uint8))
+    return replace(one, column=merge_all((one.column, silent)))
 
 
 def _list_reducers(bound: BoundPipeline, metric: str, spec: MetricSpec | None, repeats: int) -> tuple[str | None, ...]:

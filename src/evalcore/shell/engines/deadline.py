@@ -11,7 +11,7 @@ from typing import IO, cast
 from weakref import finalize
 
 from evalcore.core.answers.chunk import Chunk
-from evalcore.core.guard import Step, Stopped
+from evalcore.core.guard import Step, StepLoss
 from evalcore.core.records.errors import EntryError
 from evalcore.core.records.score import Scored
 from evalcore.shell.engines.processes import end_worker, start_process
@@ -41,7 +41,7 @@ class Deadline:
         self._in_a_row: dict[tuple[str, str], int] = {}
         self._worker = StepWorker()
 
-    def __call__(self, step: Step, chunk: Chunk) -> Scored | Stopped:
+    def __call__(self, step: Step, chunk: Chunk) -> Scored | StepLoss:
         if not self.seconds:
             return step(chunk)
         name = chunk.bound.task.name, chunk.bound.pipeline.name
@@ -49,13 +49,13 @@ class Deadline:
         many = len(chunk.docs) > 1 and not whole
         if row is not None and (many or row >= IN_A_ROW):
             self.stopped += not many
-            return Stopped(f"not tried: the {IN_A_ROW} documents before each {tell_budget(self.seconds)}")
+            return StepLoss(f"not tried: the {IN_A_ROW} documents before each {tell_budget(self.seconds)}")
         try:
             made = self._run(self.seconds * min(len(chunk.docs), WHOLE) if whole else self.seconds, step, chunk)
         except TimeUp:
             self._in_a_row[name] = (row or 0) + (not many)
             self.stopped += not many
-            return Stopped(tell_budget(self.seconds))
+            return StepLoss(tell_budget(self.seconds))
         if row:
             self._in_a_row[name] = 0
         return made

@@ -61,7 +61,8 @@ def find_recordings(name: str | Path, searched: Searched = ALL) -> list[Path]:
 def _find_within(folder: Path, searched: Searched) -> list[Path]:
     def is_recording(path: Path) -> bool:
         named_json = strip_packing(path.name).endswith(".json")
-        return is_sample_name(path) or (named_json and not tell_mistaken(path, searched))
+        hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+        return not hidden and (is_sample_name(path) or (named_json and not tell_mistaken(path, searched)))
 
     answers = [path for path in sorted(folder.glob("answers.jsonl*")) if path.suffix in (".jsonl", ".gz", ".zst")]
     samples = [] if answers else sorted(filter(is_recording, folder.rglob("samples_*")))

@@ -187,7 +187,7 @@ def _if_readable(holds: Callable[[Path], bool], path: Path) -> bool:
 
 def _newest_results(folder: Path, searched: Searched) -> NewestResults | None:
     """The newest in the folder itself, else just below it, where lm-eval has a folder for each model."""
-    below = (one for one in sorted(folder.iterdir()) if one.is_dir())
+    below = (one for one in sorted(folder.iterdir()) if one.is_dir() and not one.name.startswith("."))
     files = _results_files(folder, searched) or [file for one in below for file in _results_files(one, searched)]
     told = f"{folder} has {len(files)} results files; read"
     for path in sorted(files, key=find_age, reverse=True):

@@ -19,7 +19,8 @@ from evalcore.shell.safety.replacement import replace_with
 from evalcore.shell.safety.strict_json import dump_json
 
 Plain = Mapping[str, object]
-NAME = "earlier_"
+NAME = ".earlier_"
+"""Hidden, so that whoever reads the folder reads its own results."""
 ELSEWHERE = frozenset({"model_args", "batch_size", "batch_sizes", "device", "use_cache"})
 """What results say of who answered and how fast: another model is refused before, and nothing else depends on it."""
 RULES = ("policy", "confidence", "ci", "stderr", "on_unscorable", "trusted", "groups")
