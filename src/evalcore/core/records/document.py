@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import sha256
 from math import ceil
+from operator import attrgetter
 
 import msgspec
 from msgspec.structs import astuple
@@ -33,19 +34,17 @@ def decode_doc(sample: Sample, task: str = "") -> object:
         ) from wrong
 
 
+_encode, _DOC = msgspec.json.Encoder().encode, attrgetter("doc")
 _decode_texts = msgspec.json.Decoder(dict[str, str | int | bool | list[str | int | bool | None] | None]).decode
 
 
-def recode_doc(sample: Sample) -> bytes | None:
-    """Encode the document as ``encode_alike`` does, if the decoder alone finds that it can be; None if in doubt.
+def recode_docs(samples: Iterable[Sample]) -> list[bytes]:
+    """Encode documents as ``encode_alike`` does, if the decoder alone finds that they can be; else a ``ValueError``.
 
-    >>> recode_doc(Sample(0, doc=b'{"q": "\\\\u00e9"}')), recode_doc(Sample(0, doc=b'{"x": 0.5}'))
-    (b'{"q":"\\xc3\\xa9"}', None)
+    >>> recode_docs([Sample(0, doc=b'{"q": "\\\\u00e9"}')])
+    [b'{"q":"\\xc3\\xa9"}']
     """
-    try:
-        return msgspec.json.encode(_decode_texts(sample.doc))
-    except (ValueError, RecursionError):
-        return None
+    return list(map(_encode, map(_decode_texts, map(_DOC, samples))))
 
 
 _SAME = frozenset({str, int, bool, type(None)})

@@ -67,9 +67,18 @@ def make_ascii(encoded: bytes) -> bytes:
     >>> make_ascii('"é"'.encode())
     b'"\\\\u00e9"'
     """
-    if encoded.isascii() and b"\x7f" not in encoded:
+    if _is_ascii(encoded):
         return encoded
     return _BEYOND_ASCII.sub(lambda found: quote(found[0])[1:-1], encoded.decode()).encode("ascii")
+
+
+def make_all_ascii(encoded: list[bytes]) -> list[bytes]:
+    """``make_ascii`` of each; a single look at all of them mostly shows that there is nothing to do."""
+    return encoded if _is_ascii(b"".join(encoded)) else list(map(make_ascii, encoded))
+
+
+def _is_ascii(encoded: bytes) -> bool:
+    return encoded.isascii() and b"\x7f" not in encoded
 
 
 def dump_page(value: object) -> str:

@@ -167,11 +167,11 @@ def read_replies(row: AskedRow) -> Replies:
     >>> read_replies(read_asked(line, OutputType("multiple_choice")))
     ((Likelihood(value=-1.5, greedy=True, tokens=0),), (Likelihood(value=-2.0, greedy=False, tokens=0),))
     """
-    first = row.requests[0]
+    asked = row.requests
     try:
-        decoder = DECODERS.get(type(first), LIKELIHOODS)  # a look at the class takes longer
+        decoder = DECODERS.get(type(asked[0]), LIKELIHOODS)  # a look at the class takes longer
         found: Replies = () if decoder is None else decoder.decode(row.raw)
-        if found and all(found) and len(row.requests) in (len(found), 1):
+        if () not in found and found and (len(found) == len(asked) or len(asked) == 1):
             return found
     except (ValueError, RecursionError):  # replies of another form, or none
         pass

@@ -154,7 +154,7 @@ def build_logged(row: AskedRow, reading: Reading, log: SampleLog, at: Record, pa
     """Build the document of a row."""
     replies = drop_padding(read_replies(row), log.config)
     choices = _choices(row, reading.known, len(replies))
-    cluster, own_id = (row.own.get("cluster"), row.own.get("id")) if row.own is not NOTHING else (None, None)
+    plain = row.own is NOTHING
     return Logged(
         doc_id=row.key,
         doc=row.doc,
@@ -162,8 +162,8 @@ def build_logged(row: AskedRow, reading: Reading, log: SampleLog, at: Record, pa
         choices=choices,
         requests=_each_request(row.requests, choices, len(replies)) if log.requests else (),
         replies=replies,
-        id=own_id if isinstance(own_id, (int, str)) else None,
-        cluster=cluster if isinstance(cluster, (int, str)) else None,
+        id=None if plain or not isinstance(one := row.own.get("id"), int | str) else one,
+        cluster=None if plain or not isinstance(one := row.own.get("cluster"), int | str) else one,
         line=at.line,
         path=path,
     )

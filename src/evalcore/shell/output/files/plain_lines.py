@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 import msgspec
 
 from evalcore.core.answers.table import AnswerTable
 from evalcore.core.lm_eval.sample_log import DOC_ID, DocumentRows, FilterRows, hash_doc, hash_text, thaw
-from evalcore.core.records.document import encode_alike, recode_doc
+from evalcore.core.records.document import encode_alike, recode_docs
 from evalcore.core.records.request import Generate, Options, Sample
 from evalcore.core.records.score import Scored
 from evalcore.shell.logs.lm_eval.golds import Targets
@@ -16,9 +17,14 @@ from evalcore.shell.output.files.run_files import DocumentLines
 from evalcore.shell.output.files.sample_lines import SampleRows
 from evalcore.shell.prompts.ready_task import Built
 from evalcore.shell.safety.secrets import hide_keys
-from evalcore.shell.safety.strict_json import make_ascii, space_json
+from evalcore.shell.safety.strict_json import make_all_ascii, space_json
 
 _encode = msgspec.json.Encoder().encode
+AT_ONCE = 64
+"""Documents written together: most of what there is to gain, and still little of what memory holds of a task."""
+BEGIN = (
+    b'{"doc_id": %d, "doc": %b, "target": %b, "arguments": {"gen_args_0": {"arg_0": %b, "arg_1": %b}}, "resps": [[%b]]'
+)
 
 
 def list_lines(
@@ -28,14 +34,16 @@ def list_lines(
     targets: Mapping[int, object] | None = None,
     known: Targets | None = None,
 ) -> Iterator[DocumentLines | DocumentRows]:
-    """The lines of each document or, where they are not plain, its rows (see ``list_documents``)."""
+    """The lines of documents in order or, of one that is not plain, its rows (see ``list_documents``)."""
     if not built.samples:
         return
     rows = SampleRows(scored, built, answers, targets, known)
-    plain = make_plain_lines(rows)
-    for sample in sorted(built.samples, key=DOC_ID):
-        lines = None if plain is None or sample.doc_id in rows.touched else plain.write_lines(sample)
-        yield rows.make_rows(sample) if lines is None else lines
+    plain, samples = make_plain_lines(rows), sorted(built.samples, key=DOC_ID)
+    if plain is None:
+        yield from map(rows.make_rows, samples)
+    else:
+        for at in range(0, len(samples), AT_ONCE):
+            yield from plain.list_lines(samples[at : at + AT_ONCE])
 
 
 def make_plain_lines(rows: SampleRows) -> PlainLines | None:
@@ -50,41 +58,41 @@ def make_plain_lines(rows: SampleRows) -> PlainLines | None:
 
 
 class PlainLines:
-    """Writes the bytes that Python's json would write of the rows of a document."""
+    """Writes the bytes that Python's json would write of the rows of documents, many at once."""
 
     def __init__(self, rows: SampleRows, docs: Sequence[int], filters: Iterable[FilterRows]) -> None:
+        self.rows, self.filters = rows, list(map(_FilterLines, filters))
         self.asked = dict(zip(docs, zip(rows.built.requests, rows.answers.values, strict=True), strict=True))
-        self.targets, self.filters = rows.targets, list(map(_FilterLines, filters))
         self.options: dict[int, bytes] = {}  # the options that a task's requests share are written once
 
-    def write_lines(self, sample: Sample) -> DocumentLines | None:
-        """Write the lines of a document; None where it takes more than is done here."""
-        key = sample.doc_id
-        request, reply = self.asked.get(key, (None, None))
-        doc = recode_doc(sample)
-        if doc is None or not isinstance(request, Generate) or type(reply) is not str:
-            return None
-        prompt, target = request.prompt, str(self.targets[key])
-        of_doc, of_prompt, of_target = hash_doc(None, doc), hash_text(prompt), hash_text(target)
-        hashes = f', "doc_hash": "{of_doc}", "prompt_hash": "{of_prompt}", "target_hash": "{of_target}"'.encode()
+    def list_lines(self, samples: Sequence[Sample]) -> Iterator[DocumentLines | DocumentRows]:
+        """List the lines of documents; where one takes more than is done here, those of each half, down to its rows."""
         try:
-            ends = [one.go_on(key, hashes) for one in self.filters]
-            parts = (
-                b'{"doc_id": %d, "doc": ' % key,
-                space_json(doc),
-                b', "target": ',
-                _encode(target),
-                b', "arguments": {"gen_args_0": {"arg_0": ',
-                _encode(prompt),
-                b', "arg_1": ',
-                self.options.get(id(request.options)) or self._write_options(request.options),
-                b'}}, "resps": [[',
-                _encode(reply),
-                b"]]",
-            )
+            yield self._write_lines(samples)
         except (ValueError, KeyError):  # a lone surrogate, a number that json writes otherwise, a document unscored
-            return None
-        return DocumentLines(make_ascii(b"".join(parts)), ends, of_doc + of_prompt + of_target)
+            half = len(samples) // 2
+            if not half:
+                yield self.rows.make_rows(samples[0])
+            else:
+                yield from self.list_lines(samples[:half])
+                yield from self.list_lines(samples[half:])
+
+    def _write_lines(self, samples: Sequence[Sample]) -> DocumentLines:
+        keys = list(map(DOC_ID, samples))
+        requests, replies = zip(*[self.asked[key] for key in keys], strict=True)
+        if not self.rows.touched.isdisjoint(keys) or {str} != set(map(type, replies)):
+            raise ValueError
+        docs, prompts = recode_docs(samples), [one.prompt for one in requests]
+        targets = [str(self.rows.targets[key]) for key in keys]
+        of_docs = (hash_doc(None, doc) for doc in docs)
+        hashes = list(zip(of_docs, map(hash_text, prompts), map(hash_text, targets), strict=True))
+        options = [self.options.get(id(one.options)) or self._write_options(one.options) for one in requests]
+        target, prompt, reply = (map(_encode, texts) for texts in (targets, prompts, replies))
+        parts = zip(keys, map(space_json, docs), target, prompt, options, reply, strict=True)
+        begun = [BEGIN % one for one in parts]
+        told = [f', "doc_hash": "{a}", "prompt_hash": "{b}", "target_hash": "{c}"'.encode() for a, b, c in hashes]
+        ends = [make_all_ascii(one.go_on(keys, told)) for one in self.filters]
+        return DocumentLines(make_all_ascii(begun), ends, "".join(chain.from_iterable(hashes)))
 
     def _write_options(self, options: Options) -> bytes:
         encoded = encode_alike(hide_keys(thaw(options)))
@@ -99,17 +107,24 @@ class _FilterLines:
 
     def __init__(self, rows: FilterRows) -> None:
         self.spans, self.replies, self.listed = rows.spans, rows.replies, rows.listed
-        about = {"filter": rows.name, "metrics": [metric for metric, _ in rows.columns]}
-        self.about = b", " + space_json(_encode(about))[1:-1]
-        self.scores = [(b", %b: " % _encode(metric), found) for metric, found in rows.columns]
+        self.scores = [found for _, found in rows.columns]
+        metrics = [metric for metric, _ in rows.columns]
+        about = space_json(_encode({"filter": rows.name, "metrics": metrics}))[1:-1]
+        names = [_escape(_encode(metric)) for metric in metrics]
+        scores = b"".join([b", %b: %%b" % name for name in names])
+        self.line = b', "filtered_resps": %%b, %b%%b%b}\n' % (_escape(about), scores)
 
-    def go_on(self, key: int, hashes: bytes) -> bytes:
-        a, b = self.spans[key]
-        kept = _write_texts(self.replies[a:b])
+    def go_on(self, keys: Sequence[int], hashes: Sequence[bytes]) -> list[bytes]:
+        kept = [_write_texts(self.replies[a:b]) for a, b in map(self.spans.__getitem__, keys)]
         if self.listed:
-            kept = b"[%b]" % kept
-        scores = [part for name, found in self.scores for part in (name, _encode(found[key]))]
-        return make_ascii(b"".join((b', "filtered_resps": ', kept, self.about, hashes, *scores, b"}\n")))
+            kept = [b"[%b]" % one for one in kept]
+        scores = (map(_encode, map(found.__getitem__, keys)) for found in self.scores)
+        return [self.line % parts for parts in zip(kept, hashes, *scores, strict=True)]
+
+
+def _escape(part: bytes) -> bytes:
+    """A part of a format that stands for itself."""
+    return part.replace(b"%", b"%%")
 
 
 def _write_texts(texts: list[object]) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import IO, NamedTuple
@@ -20,10 +21,10 @@ Plain = Mapping[str, object]
 
 
 class DocumentLines(NamedTuple):
-    """What the lines of a document begin with, how each goes on, and its hashes, one after another."""
+    """The lines of some documents: what those of each begin with, how they go on under each filter, and all hashes."""
 
-    begun: bytes
-    ends: Sequence[bytes]
+    begun: Sequence[bytes]
+    ends: Sequence[Sequence[bytes]]
     hashes: str
 
 
@@ -60,13 +61,12 @@ def _write_pieces(pieces: Iterable[Iterable[Document]], path: Path) -> None:
                 sizes, waiting = list[int](), list[IO[bytes]]()
                 for document in piece:
                     begun, ends = write(document)
-                    sizes.append(len(begun))
-                    file.write(begun)
-                    file.write(ends[0])
+                    sizes.extend(map(len, begun))
+                    file.write(b"".join(chain.from_iterable(zip(begun, ends[0], strict=True))))
                     while len(waiting) < len(ends) - 1:
                         waiting.append(stack.enter_context(SpooledTemporaryFile(MOST_HELD, dir=str(path.parent))))
-                    for out, line in zip(waiting, ends[1:], strict=True):
-                        out.write(line)
+                    for out, lines in zip(waiting, ends[1:], strict=True):
+                        out.writelines(lines)
                 file.flush()
                 for rests in waiting:
                     rests.seek(0)
@@ -146,24 +146,24 @@ def write_lines(document: DocumentRows) -> DocumentLines:
         if not alike and not all(map(head.keys().isdisjoint, rests)):  # a metric is called like a key of all rows
             raise ValueError
         begun = encode_json(head, alike)[:-1]
-        ends = [b", %b\n" % encode_json(rest, alike)[1:] if rest else b"}\n" for rest in rests]
-        return DocumentLines(begun, ends, hashes)
+        ends = [[b", %b\n" % encode_json(rest, alike)[1:] if rest else b"}\n"] for rest in rests]
+        return DocumentLines([begun], ends, hashes)
     except (ValueError, TypeError):
-        return DocumentLines(b"", [_write_line({**head, **rest}) for rest in rests], hashes)
+        return DocumentLines([b""], [[_write_line({**head, **rest})] for rest in rests], hashes)
 
 
 HASHES = ("doc_hash", "prompt_hash", "target_hash")
 
 
-def _write_document(document: Document) -> tuple[bytes, Sequence[bytes]]:
+def _write_document(document: Document) -> tuple[Sequence[bytes], Sequence[Sequence[bytes]]]:
     lines = document if isinstance(document, DocumentLines) else write_lines(document)
     return lines.begun, lines.ends
 
 
-def _write_hidden(document: Document) -> tuple[bytes, Sequence[bytes]]:
+def _write_hidden(document: Document) -> tuple[Sequence[bytes], Sequence[Sequence[bytes]]]:
     """Write lines without the credentials in use, hidden after all hashes are taken."""
     begun, ends = _write_document(document)
-    return hide_in_bytes(begun), list(map(hide_in_bytes, ends))
+    return list(map(hide_in_bytes, begun)), [list(map(hide_in_bytes, lines)) for lines in ends]
 
 
 def _join_line(line: bytes, size: int, rest: bytes) -> bytes:

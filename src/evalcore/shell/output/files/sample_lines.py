@@ -187,11 +187,12 @@ def _list_unclear(built: Built, given: Targets | None, targets: Mapping[int, obj
     else:  # of others only the documents count
         asked = dict.fromkeys(docs, built.requests[:1])
     out: dict[int, Plain] = {}
+    never = known.output_type != MULTIPLE_CHOICE and known.choices is None  # has a document choices
     for sample in built.samples:
         requests, text = asked.get(sample.doc_id, ()), str(targets[sample.doc_id])
-        read = (
-            find_choices(known, requests, len(requests), partial(_read_fields, sample)) if requests else sample.choices
-        )
+        read = () if requests else sample.choices
+        if requests and not never:
+            read = find_choices(known, requests, len(requests), partial(_read_fields, sample))
         if known.picked is not None:
             clear = known.picked(_read_fields(sample)) == sample.gold
         else:
