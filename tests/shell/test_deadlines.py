@@ -174,24 +174,33 @@ def test_a_thread_hears_no_timer_and_has_a_worker(table: Path) -> None:
     assert TOLD in str(result.results)
 
 
-def test_a_thread_scores_here_what_only_this_process_has(tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(
-        "from threading import Thread\n"
-        "from evalcore import Answer, Generate, Instance, MetricSpec, Sample, Task, score_task\n"
-        "from evalcore.shell.engines.deadline import Deadline\n"
-        "def own(references, predictions, **options):\n"
-        "    return 1.0\n"
-        "def work():\n"
-        "    task = Task('t', 'generate_until', (MetricSpec('own', function=own),))\n"
-        "    answers = [Answer(Instance('t', 0, 0, Generate('?')), ('x',))]\n"
-        "    print(score_task(task, [Sample(0, gold='x')], answers, guard=Deadline()).columns[0].column.rows)\n"
-        "thread = Thread(target=work)\n"
-        "thread.start()\n"
-        "thread.join()\n"
-    )
-    ran = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=LAST, check=False)
-    assert (ran.stdout, ran.stderr) == ("Floats(values=Array([1.]))\n", "")
+OWN = """
+import os
+def own(references, predictions, **options):
+    return float(os.environ["JUDGE_API_KEY"])
+"""
+IN_A_THREAD = """
+from threading import Thread
+from evalcore import Answer, Generate, Instance, MetricSpec, Sample, Task, score_task
+from evalcore.shell.engines.deadline import Deadline
+def work():
+    task = Task("t", "generate_until", (MetricSpec("own", function=own),))
+    answers = [Answer(Instance("t", 0, 0, Generate("?")), ("x",))]
+    print(score_task(task, [Sample(0, gold="x")], answers, guard=Deadline()).columns[0].column.rows)
+thread = Thread(target=work)
+thread.start()
+thread.join()
+"""
+
+
+@pytest.mark.parametrize("first", [OWN, "from own import own"], ids=["of the script itself", "of a module"])
+def test_a_metric_has_in_a_thread_what_it_has_elsewhere(first: str, tmp_path: Path) -> None:
+    """A worker has no function of the script that started it, and a judge needs its key."""
+    (tmp_path / "own.py").write_text(OWN)
+    (tmp_path / "script.py").write_text(first + IN_A_THREAD)
+    command, environ = [sys.executable, tmp_path / "script.py"], {**os.environ, "JUDGE_API_KEY": "7"}
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=LAST, check=False, env=environ)
+    assert (ran.stdout, ran.stderr) == ("Floats(values=Array([7.]))\n", "")
 
 
 def test_threads_that_share_a_guard_have_a_worker_each() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import select
 from collections.abc import Callable
@@ -134,7 +135,8 @@ class StepWorker:
         try:
             return self._free.pop()
         except IndexError:
-            process = start_process("evalcore.shell.engines.worker")
+            # A metric that asks a judge has the same key there as it has here.
+            process = start_process("evalcore.shell.engines.worker", os.environ)
             finalize(self, end_worker, process)
             with suppress(OSError):  # which the first step finds out as well
                 write_frame(cast("IO[bytes]", process.stdin), DONE, pickle.dumps(run_step))
