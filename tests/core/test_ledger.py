@@ -96,3 +96,11 @@ def test_groups_count_the_documents_of_their_tasks() -> None:
     with pytest.raises(InternalError, match=r"3 documents of its tasks are scored, and 2 of the group - at g m0,none"):
         check_report(report(scored=2, unscorable=1, failed=1))
     assert sum_ledgers(map(count_outcomes, tasks)) == Ledger(scored=3, unscorable=1, failed=1)
+
+
+def test_documents_have_failed_under_a_metric_that_could_not_be_closed() -> None:
+    task = close([0, 0, 1], [0, 0, 0])
+    lost = Estimate(value=None, counts=Counts(scored=0, failed=3), reason="its aggregation raised")
+    task = replace(task, estimates=(*task.estimates, (MetricKey("m2"), lost)))
+    check_task(task, 3)
+    assert count_outcomes(task) == Ledger(failed=3)

@@ -230,3 +230,9 @@ def test_a_command_leaves_no_core_dump() -> None:
 def test_the_warning_says_what_to_do() -> None:
     assert "ps" in TYPED
     assert "api_key_env" in TYPED
+
+
+def test_a_placeholder_is_no_secret(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for value, warned in (("EMPTY", False), ("not-needed", False), (CANARY, True)):
+        assert main(["run", "--model", "dummy", "--tasks", "none", "--gen_kwargs", f"api_key={value}"]) == 2
+        assert (TYPED in capsys.readouterr().err) == warned

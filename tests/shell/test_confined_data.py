@@ -104,6 +104,14 @@ def test_the_error_names_the_file_the_folders_and_what_to_type(home: Path, capsy
     assert """--data '{"t": "FILE"}'""" in said
 
 
+def test_the_error_says_what_to_type_of_a_bucket_too(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_task(home, dataset_kwargs={"data_files": {"test": "s3://private/a.txt"}}, dataset_path="text")
+    assert run_task(home) == 2
+    said = capsys.readouterr().err
+    assert "To allow it: --trust s3://private/a.txt" in said
+    assert """--data '{"t": "FILE"}'""" in said
+
+
 def test_what_the_user_names_is_read(home: Path) -> None:
     write_task(home, dataset_kwargs={"data_files": {"test": "../../user/private.txt"}})
     assert run_task(home, "--trust", str(home / "user")) == 0

@@ -15,6 +15,8 @@ import pytest
 import yaml
 
 import evalcore
+from evalcore.shell.engines.deadline import StepWorker
+from evalcore.shell.engines.processes import end_worker
 from evalcore.shell.safety.timer import TimeUp, run_within
 
 STUCK = "a" * 40 + "!"
@@ -170,6 +172,54 @@ def test_a_thread_hears_no_timer_and_has_a_worker(table: Path) -> None:
     [result] = found
     assert result.results["results"]["t"]["exact_match,none"] == 1.0
     assert TOLD in str(result.results)
+
+
+OWN = """
+import os
+def own(references, predictions, **options):
+    return float(os.environ["JUDGE_API_KEY"])
+"""
+IN_A_THREAD = """
+from threading import Thread
+from evalcore import Answer, Generate, Instance, MetricSpec, Sample, Task, score_task
+from evalcore.shell.engines.deadline import Deadline
+def work():
+    task = Task("t", "generate_until", (MetricSpec("own", function=own),))
+    answers = [Answer(Instance("t", 0, 0, Generate("?")), ("x",))]
+    print(score_task(task, [Sample(0, gold="x")], answers, guard=Deadline()).columns[0].column.rows)
+thread = Thread(target=work)
+thread.start()
+thread.join()
+"""
+
+
+@pytest.mark.parametrize("first", [OWN, "from own import own"], ids=["of the script itself", "of a module"])
+def test_a_metric_has_in_a_thread_what_it_has_elsewhere(first: str, tmp_path: Path) -> None:
+    """A worker has no function of the script that started it, and a judge needs its key."""
+    (tmp_path / "own.py").write_text(OWN)
+    (tmp_path / "script.py").write_text(first + IN_A_THREAD)
+    command, environ = [sys.executable, tmp_path / "script.py"], {**os.environ, "JUDGE_API_KEY": "7"}
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=LAST, check=False, env=environ)
+    assert (ran.stdout, ran.stderr) == ("Floats(values=Array([7.]))\n", "")
+
+
+def test_threads_that_share_a_guard_have_a_worker_each() -> None:
+    worker = StepWorker()
+    first, second = worker._take(), worker._take()
+    assert first.pid != second.pid
+    for process in (first, second):
+        end_worker(process)
+
+
+def test_a_metric_that_cannot_be_closed_is_a_loss(table: Path, tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text("def close(items):\n    raise RuntimeError('broken')\n")
+    metrics = [{"metric": "exact_match"}, {"metric": "acc", "aggregation": "close"}]
+    task = tmp_path / "t.yaml"
+    written = yaml.safe_dump({"task": "t", "output_type": "generate_until", "metric_list": metrics})
+    task.write_text(written.replace("aggregation: close", "aggregation: !function own.close"))
+    out = typed("score", table, *COLUMNS[:6], "--task", task, "--trust", tmp_path, code=1)
+    assert "RuntimeError: broken" in out
+    assert "3 documents: 0 scored, 0 unscorable, 3 failed, 0 not run" in out
 
 
 # --- the timer --------------------------------------------------------------------------------------------------------

@@ -18,10 +18,11 @@ from unit_logs import TABLE_KEYS, write_eval, write_logs, write_table
 import evalcore
 from evalcore import EvalError
 from evalcore.core.records.frozen_dict import thaw_dict
+from evalcore.core.secret_names import drop_secrets
 from evalcore.shell.cli import main
 from evalcore.shell.engines.engines import ENGINES, choose_engine
 from evalcore.shell.engines.interface import Means, WorkerLost
-from evalcore.shell.engines.processes import spread_over_processes
+from evalcore.shell.engines.processes import KEPT, spread_over_processes
 
 
 def results(*given, **keys):
@@ -265,3 +266,8 @@ def test_without_ray_the_error_says_what_to_install(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(EvalError, match=r'pip install "evalcore\[ray\]"'):
         evalcore.score(folder, engine="ray")
+
+
+def test_a_worker_gets_the_secrets_of_stores_and_of_ray_alone() -> None:
+    given = {"OPENAI_API_KEY": "a", "RAY_AUTH_TOKEN": "b", "AWS_SECRET_ACCESS_KEY": "c", "HF_TOKEN": "d", "HOME": "e"}
+    assert drop_secrets(given, KEPT).keys() == given.keys() - {"OPENAI_API_KEY"}

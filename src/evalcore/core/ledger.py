@@ -48,12 +48,14 @@ class Ledger(Struct, frozen=True):
 def count_outcomes(task: TaskReport) -> Ledger:
     """Count the documents of a task, each once: as failed or unscorable if it is so under any metric and filter.
 
-    A tally does not know its documents: there the column with the fewest scores speaks for all.
+    A tally does not know its documents: there the column with the fewest scores speaks for all. A metric that could
+    not be closed has no column, and every document has failed under it.
     """
-    columns, closed = [column for _, column in task.columns], {key for key, _ in task.columns}
-    unclosed = next((one.counts for key, one in task.estimates if key not in closed and one.counts.failed), None)
-    if not columns or unclosed is not None:
-        return _count_closed(task, unclosed)
+    columns = [column for _, column in task.columns]
+    unclosed = [estimate.counts for key, estimate in task.estimates if key not in dict(task.columns)]
+    if not columns or any(counts.failed for counts in unclosed):
+        known = max(unclosed, key=lambda counts: counts.failed, default=Counts(scored=task.n_docs))
+        return Ledger(known.scored, known.unscorable, known.failed, known.not_emitted)
     if any(column.times is not None for column in columns):
         return min(map(_count_column, columns), key=lambda one: (one.scored, -one.lost))
     first = columns[0].keys.ints
@@ -76,12 +78,6 @@ def _count_column(column: Column) -> Ledger:
 
 def _fill_ledger(counts: Mapping[int, int]) -> Ledger:
     return Ledger(counts[OK], counts[UNSCORABLE], counts[FAILED], counts[NOT_EMITTED])
-
-
-def _count_closed(task: TaskReport, counts: Counts | None) -> Ledger:
-    """Count by an estimate that could not be closed, which no document has; without columns, by the first one."""
-    counts = counts or next((estimate.counts for _, estimate in task.estimates), Counts(scored=task.n_docs))
-    return Ledger(counts.scored, counts.unscorable, counts.failed, counts.not_emitted)
 
 
 def sum_ledgers(ledgers: Iterable[Ledger]) -> Ledger:

@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import NamedTuple
 
-from evalcore.shell.safety.exit_codes import Exit, Stopped, find_exit
+from evalcore.shell.safety.exit_codes import Exit, Signalled, find_exit
 from evalcore.shell.safety.signals import hear_signals
 from evalcore.shell.safety.streams import Streams
 
@@ -127,7 +127,7 @@ def run_guarded(name: str, argv: Sequence[str]) -> int:
     except EvalError as wrong:
         return fail(str(wrong), find_exit(wrong))
     except KeyboardInterrupt as stopped:
-        again = COMMANDS[name].again if isinstance(stopped, Stopped) else ""  # others say themselves how to go on
+        again = COMMANDS[name].again if isinstance(stopped, Signalled) else ""  # others say themselves how to go on
         return fail(f"{str(stopped) or 'interrupted'}{again}", find_exit(stopped))
     except OSError as wrong:
         return fail(f"{wrong.strerror or wrong}: {wrong.filename}" if wrong.filename else str(wrong), find_exit(wrong))
@@ -144,15 +144,15 @@ def keep_secrets(argv: Sequence[str]) -> None:
     """Leave no core dump, which would hold keys, and show no secret that was typed; warn of it, for others show it."""
     from contextlib import suppress
 
-    from evalcore.shell.safety.credentials import note_credentials
+    from evalcore.shell.safety.credentials import is_real, note_credentials
     from evalcore.shell.safety.secrets import find_secrets
 
     with suppress(ImportError, OSError, ValueError):  # Windows has no such limit
         import resource
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-    typed = [one for one in argv if any(find_secrets(one))]
-    note_credentials(find_secrets(typed))
+    typed = list(filter(is_real, find_secrets(list(argv))))
+    note_credentials(typed)
     if typed:
         tell(f"warning: {TYPED}")
 

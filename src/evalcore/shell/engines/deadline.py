@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import pickle
-import sys
+import select
 from collections.abc import Callable
-from select import POLLIN, poll
+from contextlib import suppress
 from subprocess import Popen
 from typing import IO, cast
 from weakref import finalize
@@ -64,19 +65,29 @@ class Deadline:
         """Run a step by a timer or, in a thread, in a worker; here where it cannot be sent to one."""
         if reaches_timer():
             return run_within(seconds, step, chunk)
-        try:
-            message = pickle.dumps((seconds, step, chunk))
-        except Exception:  # functions that no other process can import
+        if not hasattr(select, "poll"):  # Windows
             return step(chunk)
-        return self._worker.run(message, seconds)
+        try:
+            message = pickle.dumps(pickle.dumps((seconds, step, chunk)))
+        except Exception:  # a lambda, say
+            return step(chunk)
+        made = self._worker.run(message, seconds)
+        return step(chunk) if made is None else made
 
     def __reduce__(self) -> tuple[Callable[[float], Deadline], tuple[float]]:
         """A copy elsewhere begins anew."""
         return Deadline, (self.seconds,)
 
 
-def run_step(given: tuple[float, Step, Chunk]) -> bytes:
-    """What the worker does: the step within its time. What an entry raised comes back, and None if time was up."""
+def run_step(packed: bytes) -> bytes:
+    """What the worker does: a packed step within its time, or nothing if that is of functions only the sender has.
+
+    What an entry raised comes back, and None if time was up.
+    """
+    try:
+        given = pickle.loads(packed)
+    except Exception:  # of a script, say: here another module is called __main__
+        return NOT_SENT
     made: Scored | EntryError | None = None
     try:
         made = run_within(*given)
@@ -87,32 +98,46 @@ def run_step(given: tuple[float, Step, Chunk]) -> bytes:
     return pickle.dumps(made)
 
 
+NOT_SENT = b""
+
+
 class StepWorker:
-    """A process that runs steps for a thread, which hears no signals. It is killed if it does not end them in time."""
+    """A process that runs steps for a thread, which hears no signals. It is killed if it does not end them in time.
+
+    Threads that share it have a process each.
+    """
 
     def __init__(self) -> None:
-        self._process: Popen[bytes] | None = None
+        self._free: list[Popen[bytes]] = []
 
-    def run(self, message: bytes, seconds: float) -> Scored:
-        """Run a packed step there."""
-        if self._process is None:
-            self._process = start_process("evalcore.shell.engines.worker")
-            finalize(self, end_worker, self._process)
-            write_frame(cast("IO[bytes]", self._process.stdin), DONE, pickle.dumps(run_step))
-        process, self._process = self._process, None
-        out, watch = cast("IO[bytes]", process.stdout), poll()
-        watch.register(out, POLLIN)
+    def run(self, message: bytes, seconds: float) -> Scored | None:
+        """Run a packed step there; None if it cannot be sent."""
+        process = self._take()
+        out, watch = cast("IO[bytes]", process.stdout), select.poll()
+        watch.register(out, select.POLLIN)
         try:
             write_frame(cast("IO[bytes]", process.stdin), DONE, message)
             if not watch.poll(1000 * (seconds + GRACE)):
                 raise TimeUp
-            made = pickle.loads(expect_done(*read_frame(out), "the worker of a thread"))
-        except (EOFError, OSError) as wrong:
-            raise EntryError("the process that scored it ended") from wrong
-        finally:
-            if sys.exc_info()[0] is not None:
-                end_worker(process)
-        self._process = process
-        if isinstance(made, Scored):
+            data = expect_done(*read_frame(out), "the worker of a thread")
+        except BaseException as wrong:
+            end_worker(process)
+            if isinstance(wrong, EOFError | OSError):
+                raise EntryError("the process that scored it ended") from wrong
+            raise
+        self._free.append(process)
+        made = None if data == NOT_SENT else pickle.loads(data)
+        if isinstance(made, Scored) or data == NOT_SENT:
             return made
         raise TimeUp if made is None else made
+
+    def _take(self) -> Popen[bytes]:
+        try:
+            return self._free.pop()
+        except IndexError:
+            # A metric that asks a judge has the same key there as it has here.
+            process = start_process("evalcore.shell.engines.worker", os.environ)
+            finalize(self, end_worker, process)
+            with suppress(OSError):  # which the first step finds out as well
+                write_frame(cast("IO[bytes]", process.stdin), DONE, pickle.dumps(run_step))
+            return process

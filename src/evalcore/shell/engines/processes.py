@@ -9,7 +9,7 @@ import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from threading import Lock, Thread
 from typing import IO, cast
@@ -21,8 +21,8 @@ from evalcore.shell.engines.unit_queue import UnitQueue
 from evalcore.shell.engines.worker import DONE, expect_done, read_frame, write_frame
 
 ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
-KEPT = ("AWS_", "AZURE_", "GOOGLE_", "HF_", "HUGGING_FACE_", "FSSPEC_")
-"""Secrets that a worker may need, to read logs and data: those of stores and of the hub. No worker asks a model."""
+KEPT = ("AWS_", "AZURE_", "GOOGLE_", "HF_", "HUGGING_FACE_", "FSSPEC_", "RAY_")
+"""Secrets that a worker may need, to read logs and data: those of stores, the hub and Ray. No worker asks a model."""
 LIVES = 2
 """How many workers may be lost over one unit before it is given up."""
 
@@ -112,10 +112,14 @@ class _Pool:
         return worker
 
 
-def start_process(module: str) -> subprocess.Popen[bytes]:
-    """Start a module as a process that finds the modules of this one, with a pipe to it and one from it."""
+def start_process(module: str, environ: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
+    """Start a module as a process that finds the modules of this one, with a pipe to it and one from it.
+
+    ``environ`` is what it finds in the environment, by default what this process has there that is no secret.
+    """
+    given = drop_secrets(os.environ, KEPT) if environ is None else environ
     paths = os.pathsep.join(path or os.getcwd() for path in sys.path)
-    environment = {**dict.fromkeys(ONE_THREAD, "1"), **drop_secrets(os.environ, KEPT), "PYTHONPATH": paths}
+    environment = {**dict.fromkeys(ONE_THREAD, "1"), **given, "PYTHONPATH": paths}
     command = [sys.executable, "-m", module]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
 

@@ -35,7 +35,10 @@ def find_inside(path: str | Path, folders: Iterable[str]) -> str | None:
 
 
 def confine_paths(folders: Sequence[str], advice: str) -> Allow:
-    """Refuse paths outside these files and folders; the error names the file, the folders, and ends in the advice."""
+    """Refuse paths outside these files and folders; the error names the file, the folders, and ends in the advice.
+
+    A ``{path}`` in the advice is the path in question.
+    """
     given = [parse_path(one).expanduser() for one in folders]
     real = list(dict.fromkeys(os.path.realpath(one) for one in given if not isinstance(one, RemotePath)))
     stores = [str(one).rstrip("/") for one in given if isinstance(one, RemotePath)]
@@ -44,11 +47,11 @@ def confine_paths(folders: Sequence[str], advice: str) -> Allow:
         if isinstance(path, RemotePath):
             inside = any(str(path) == one or str(path).startswith(f"{one}/") for one in stores)
             if not inside and path.host[0] not in OPEN_SCHEMES:
-                raise _refuse(str(path), [*real, *stores], advice)
+                raise _refuse(str(path), [*real, *stores], advice.replace("{path}", str(path)))
         elif find_inside(path, real) is None:
             leads = os.path.realpath(path)
             link = "" if leads == os.path.abspath(path) else f" (which leads to {leads})"
-            raise _refuse(f"{path}{link}", [*real, *stores], advice.format(path=leads))
+            raise _refuse(f"{path}{link}", [*real, *stores], advice.replace("{path}", leads))
         return path
 
     return allow

@@ -39,7 +39,7 @@ from evalcore.shell.tasks.trust import Trust, load_functions, load_groups, read_
 
 ALLOWING = (
     "To allow it: --trust {path} (which lets code there run as well), or choose the task's data yourself: "
-    '--data \'{{"%s": "FILE"}}\''
+    '--data \'{"%s": "FILE"}\''
 )
 """What to type where a task file names data that is not of its folders."""
 

@@ -144,7 +144,8 @@ class TaskWork(Struct, frozen=True, eq=False):
 
 @lru_cache(maxsize=1)
 def _open(work: TaskWork) -> tuple[Selected, Model]:
-    note_credentials(find_credentials({"gen_kwargs": work.plan.gen_kwargs, "model_args": work.plan.model_args}))
+    sent = {key: getattr(work.plan, key) for key in ("model_args", "gen_kwargs", "tasks")}
+    note_credentials(find_credentials(sent))
     return select_tasks(work.plan, work.home, work.tables), open_model(work.plan, work.home, work.models)
 
 

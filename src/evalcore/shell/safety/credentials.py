@@ -15,10 +15,19 @@ from evalcore.shell.safety.secrets import HIDDEN, PLACEHOLDERS, SHORTEST
 _used: dict[str, str] = {}
 
 
+def is_real(value: str) -> bool:
+    """Whether a value can be a secret; short ones and placeholders may stand for anything.
+
+    >>> is_real("EMPTY"), is_real("not-needed"), is_real("canary-12345678")
+    (False, False, True)
+    """
+    return len(value) >= SHORTEST and value not in PLACEHOLDERS
+
+
 def note_credentials(values: Iterable[str]) -> None:
-    """Remember credentials that this process uses; short ones and placeholders may stand for anything and stay."""
+    """Remember credentials that this process uses."""
     for value in values:
-        if len(value) >= SHORTEST and value not in PLACEHOLDERS:
+        if is_real(value):
             for form in (value, dumps(value)[1:-1], quote(value, safe=""), quote(value)):
                 _used[form] = ""
 

@@ -57,7 +57,7 @@ def find_exit(wrong: BaseException) -> Exit:
     """
     causes = list(list_causes(wrong))
     if isinstance(wrong, KeyboardInterrupt):
-        stopped = next((one for one in causes if isinstance(one, Stopped)), None)
+        stopped = next((one for one in causes if isinstance(one, Signalled)), None)
         return Exit.INTERRUPTED if stopped is None else Exit(128 + stopped.number)
     if any(isinstance(one, CannotWrite) or getattr(one, "errno", None) in BAD_DISK for one in causes):
         return Exit.CANNOT_WRITE
@@ -76,7 +76,7 @@ def list_causes(wrong: BaseException) -> Iterator[BaseException]:
         at = at.__cause__
 
 
-class Stopped(KeyboardInterrupt):
+class Signalled(KeyboardInterrupt):
     """A signal asked to stop; its text says which, in a word."""
 
     def __init__(self, number: int, word: str) -> None:

@@ -139,7 +139,7 @@ def hide_in_text(text: str, secrets: Iterable[str]) -> str:
     >>> hide_in_text("no such key: sk-123456", ["sk-123456"])
     'no such key: [secret]'
     """
-    for secret in sorted(secrets, key=len, reverse=True):
+    for secret in sorted(set(secrets), key=len, reverse=True):
         if len(secret) >= FEW:
             text = text.replace(secret, "[secret]")
     return text
@@ -151,7 +151,7 @@ def hide_in_body(content: bytes, secrets: Iterable[str]) -> bytes:
     >>> hide_in_body(rb'{"text": "sk\\u002d12\\/45678, EMPTY"}', ["sk-12/45678", "EMPTY"])
     b'{"text": "[secret], EMPTY"}'
     """
-    for secret in sorted(secrets, key=len, reverse=True):
+    for secret in sorted(set(secrets), key=len, reverse=True):
         if len(secret) >= SHORTEST and secret not in PLACEHOLDERS:
             content = content.replace(secret.encode("utf-8", "replace"), b"[secret]")
             if b"\\" in content:

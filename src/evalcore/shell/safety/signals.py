@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 
-from evalcore.shell.safety.exit_codes import Stopped
+from evalcore.shell.safety.exit_codes import Signalled
 
 WORDS = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "hung up"}
 """What asks to stop, where the system has it: a person, a batch system, a closed terminal or connection."""
@@ -25,4 +25,4 @@ def _stop(number: int, frame: object) -> None:
     """
     if number != signal.SIGINT:
         signal.signal(number, signal.SIG_IGN)
-    raise Stopped(number, WORDS[signal.Signals(number).name])
+    raise Signalled(number, WORDS[signal.Signals(number).name])
