@@ -1,6 +1,6 @@
 # What a contributor types. Each works in the virtualenv that is active; `make install` fills it.
 
-.PHONY: install test lint slow bench
+.PHONY: install test lint slow bench fuzz lock
 
 install:  ## evalcore and what its tests and checks need
 	pip install -e ".[dev]"
@@ -19,3 +19,9 @@ slow:  ## the tests that are not needed at every change
 
 bench:  ## both libraries side by side: ratios are what counts
 	python -m bench
+
+fuzz:  ## changed inputs for every reader, for ten minutes
+	python -m tests.hostile fuzz --seconds 600
+
+lock:  ## the versions that are installed, as those with which the checks last passed
+	pip freeze --exclude-editable > .ci/dev.lock
