@@ -64,13 +64,13 @@ def test_a_pattern_of_a_flag_then_of_the_logs_own_filters_and_explain(table: Pat
     assert f"stopped again: it {TOLD}" in typed("explain", folder, "--doc", 1, "--doc_timeout", 0.5, code=0)
 
 
-def test_partials_do_not_keep_what_was_stopped(table: Path, tmp_path: Path) -> None:
+def test_partials_of_what_was_stopped_merge_and_are_made_again(table: Path, tmp_path: Path) -> None:
     kept = tmp_path / "kept"
-    given = ("score", table, *COLUMNS, "--filter", REGEX, "--partials", kept)
-    out = typed(*given, "--doc_timeout", 0.5, "--engine", "processes", "--workers", 1, code=1)
-    assert "were not kept" in out
-    assert TOLD in out
-    assert not list(kept.glob("*.partial"))
+    given = ("score", table, *COLUMNS, "--filter", REGEX, "--partials", kept, "--doc_timeout", 0.5)
+    for engine in ("processes", "serial"):
+        out = typed(*given, "--engine", engine, "--workers", 1, code=1)
+        assert f"1 score {TOLD}; these documents are unscorable, and are scored again next time" in out
+    assert TOLD in typed("merge", kept, code=1)
 
 
 RUN_TASK = {

@@ -30,7 +30,7 @@ class Partial(Struct, frozen=True, kw_only=True):
     documents by their places in the source if they have no numbers of their own, ``ids`` the hashes of their ids;
     ``row_counts`` count the rows of each filter. ``beyond`` are recorded scores other than 0 and 1, ``lost`` counts
     repeats without a score by document, ``hashes`` are those of tasks whose samples were written, and ``problems`` are
-    records that could not be read. ``stopped`` counts what took too long: such a partial is never kept.
+    records that could not be read. ``stopped`` counts what took too long: such a unit is scored again.
     """
 
     scored: tuple[Scored, ...] = ()

@@ -63,15 +63,12 @@ def score_in_units(
             shown.advance(len(part.spans))
             stopped += part.stopped
     if keep is not None and stopped:
-        shown.warn(f"{stopped:,} scores took longer than {asked.plan.doc_timeout:g} s (doc_timeout): {UNKEPT}")
+        told = f"{stopped:,} score{'s' * (stopped != 1)} took longer than {asked.plan.doc_timeout:g} s (doc_timeout)"
+        shown.warn(f"{told}; these documents are unscorable, and are scored again next time")
     if keep is not None:
         for at in range(len(plans)):
             keep.drop_older(at, [item.spans for item in items if item.log == at])
-    names = (keep.name(item.log, item.spans) for item in items) if keep is not None else ()
-    return parts, tuple(name for name in names if not stopped or name.exists())
-
-
-UNKEPT = "the partials that they are in were not kept, and are made again next time"
+    return parts, tuple(keep.name(item.log, item.spans) for item in items) if keep is not None else ()
 
 
 def list_units(at: int, planned: LogPlan, *, digest: bool = False) -> list[WorkItem]:

@@ -49,13 +49,14 @@ class Keep(Struct, frozen=True):
         return self.folder / f"{task}-{self.recipes[log][:8]}-{first.start:012d}-{made[:16]}{SUFFIX}"
 
     def find(self, log: int, spans: Sequence[Span]) -> Partial | None:
-        """Find the partial of a unit that was scored before; a damaged one is scored again."""
+        """Find the partial of a unit that was scored before; a damaged one, or one that was stopped, is made again."""
         path = self.name(log, spans)
         try:
             found = decode_partial(path.read_bytes(), str(path))
         except (OSError, EvalError):
             return None
-        if [(one.start, one.digest) for one in found.spans] != [(one.start, one.digest) for one in spans]:
+        same = [(one.start, one.digest) for one in found.spans] == [(one.start, one.digest) for one in spans]
+        if found.stopped or not same:
             return None
         known = replace(found, spans=tuple(spans))
         if known != found or found.head != self.heads[log]:  # what lies beside a log may change, and its size

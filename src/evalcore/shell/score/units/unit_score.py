@@ -64,7 +64,7 @@ class UnitWork(Struct, frozen=True):
         if not isinstance(item, WorkItem):
             raise TypeError(f"expected a unit of work, got {item!r}")
         made = score_unit(_plan(self.shared, item.log), item)
-        if self.keep is not None and not made.stopped:
+        if self.keep is not None:
             self.keep.write(item.log, made)
         return pack([(item.log, made)], KNOWN)
 
