@@ -202,6 +202,22 @@ def test_overwrite_keeps_nothing_and_each_change_has_its_folder(home: Path, caps
     assert len(list((home / "out").glob("earlier_*"))) == 2
 
 
+def test_replaced_results_are_in_no_later_number(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Shards of one run have no document in common either, but these are of another choice of documents."""
+    write_config(home, ["places"])
+    for one in ("[0, 1, 2]", "[3]"):
+        assert main(["run", "run.yaml", "--quiet", "--samples", f'{{"places": {one}}}']) == 0
+    capsys.readouterr()
+    for folder, count in (("out", 1), ("out/earlier_1", 3)):
+        assert main(["score", folder, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["results"]["places"]["sample_len"] == count
+    assert main(["explain", "out", "--doc", "3"]) == 0
+    assert "earlier_1" not in "".join(capsys.readouterr())
+    (home / "out/answers.jsonl").unlink()
+    assert main(["run", "run.yaml", "--model", "replay", "--model_args", "path=out", "-o", "more", "--quiet"]) == 1
+    assert results(home, "more")["results"]["places"]["sample_len"] == 1
+
+
 def test_a_run_that_replaced_nothing_leaves_nothing(home: Path) -> None:
     write_config(home, ["places"])
     assert main(["run", "run.yaml", "--quiet"]) == 0
