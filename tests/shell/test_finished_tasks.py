@@ -95,7 +95,7 @@ def test_finished_tasks_are_on_the_disk_before_the_next_is_scored(home: Path, ho
     assert main(["run", "run.yaml", "--quiet", "--output_path", "whole"]) == 0
     assert (home / "out/results.json").read_bytes() == (home / "whole/results.json").read_bytes()
     assert "not_run" not in results(home)["evalcore"]
-    assert not list((home / "out").glob(".earlier_*"))
+    assert not list((home / "out").glob("earlier_*"))
 
 
 def test_a_run_that_is_killed_over_others_results_loses_neither(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -108,15 +108,15 @@ def test_a_run_that_is_killed_over_others_results_loses_neither(home: Path, caps
     (home / "tasks/docs.jsonl").write_text(rows)
     with waiting_run(home):
         assert list(results(home)["results"]) == ["sums"]
-        assert {name: (home / "out/.earlier_1" / name).read_bytes() for name in old} == old
+        assert {name: (home / "out/earlier_1" / name).read_bytes() for name in old} == old
     (home / "go").touch()
     capsys.readouterr()
     assert main(["run", "run.yaml", "--quiet"]) == 0
     told = capsys.readouterr().err
-    assert "held results of something else, which are in out/.earlier_1 now" in told
+    assert "held results of something else, which are in out/earlier_1 now" in told
     assert "the documents of places (1 changed, the first is doc 1, in its content and prompt)" in told
-    assert {name: (home / "out/.earlier_1" / name).read_bytes() for name in old} == old
-    assert [path.name for path in (home / "out").glob(".earlier_*")] == [".earlier_1"]
+    assert {name: (home / "out/earlier_1" / name).read_bytes() for name in old} == old
+    assert [path.name for path in (home / "out").glob("earlier_*")] == ["earlier_1"]
 
 
 # --- what changed -----------------------------------------------------------------------------------------------------
@@ -185,7 +185,7 @@ def test_results_of_something_else_are_kept_and_named(
     err = capsys.readouterr().err
     assert told in err
     assert ("held results" in err) == bool(told)
-    kept = home / "out/.earlier_1/results.json"
+    kept = home / "out/earlier_1/results.json"
     assert kept.exists() == bool(told)
     if told:
         assert kept.read_bytes() == old
@@ -196,17 +196,33 @@ def test_overwrite_keeps_nothing_and_each_change_has_its_folder(home: Path, caps
     write_config(home, ["places"])
     for limit in (1, 2, 3):
         assert main(["run", "run.yaml", "--quiet", "--limit", str(limit)]) == 0
-    assert [results(home, f"out/.earlier_{n}")["config"]["limit"] for n in (1, 2)] == [1, 2]
+    assert [results(home, f"out/earlier_{n}")["config"]["limit"] for n in (1, 2)] == [1, 2]
     assert main(["run", "run.yaml", "--quiet", "--limit", "4", "--overwrite"]) == 0
     assert "held results with other limit; they were replaced" in capsys.readouterr().err
-    assert len(list((home / "out").glob(".earlier_*"))) == 2
+    assert len(list((home / "out").glob("earlier_*"))) == 2
+
+
+def test_replaced_results_are_in_no_later_number(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Shards of one run have no document in common either, but these are of another choice of documents."""
+    write_config(home, ["places"])
+    for one in ("[0, 1, 2]", "[3]"):
+        assert main(["run", "run.yaml", "--quiet", "--samples", f'{{"places": {one}}}']) == 0
+    capsys.readouterr()
+    for folder, count in (("out", 1), ("out/earlier_1", 3)):
+        assert main(["score", folder, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["results"]["places"]["sample_len"] == count
+    assert main(["explain", "out", "--doc", "3"]) == 0
+    assert "earlier_1" not in "".join(capsys.readouterr())
+    (home / "out/answers.jsonl").unlink()
+    assert main(["run", "run.yaml", "--model", "replay", "--model_args", "path=out", "-o", "more", "--quiet"]) == 1
+    assert results(home, "more")["results"]["places"]["sample_len"] == 1
 
 
 def test_a_run_that_replaced_nothing_leaves_nothing(home: Path) -> None:
     write_config(home, ["places"])
     assert main(["run", "run.yaml", "--quiet"]) == 0
     assert main(["run", "run.yaml", "--quiet", "--model_args", "seed=3"]) == 2
-    assert not list((home / "out").glob(".earlier_*"))
+    assert not list((home / "out").glob("earlier_*"))
 
 
 # --- the invariant ----------------------------------------------------------------------------------------------------
@@ -259,7 +275,7 @@ def test_failures_are_allowed_by_number_or_share(home: Path, capsys: pytest.Capt
     assert main([*replay, "--quiet", "--allow_failures", "2"]) == 1
     write_config(home, ["sums"], allow_failures="30%")
     assert main([*replay, "--quiet"]) == 0
-    assert not list((home / "again").glob(".earlier_*"))
+    assert not list((home / "again").glob("earlier_*"))
 
 
 def test_a_command_line_says_what_became_of_the_documents(home: Path) -> None:

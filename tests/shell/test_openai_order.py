@@ -97,6 +97,21 @@ def test_answers_that_may_be_those_of_others_are_withdrawn_in_the_log_and_asked_
         assert len(server.bodies) == asked, "the log knows the right answers"
 
 
+def test_new_ids_vouch_for_nothing_once_unasked_bytes_came(tmp_path: Path) -> None:
+    """A proxy asks twice and sends both replies, each with an id of its own; the second comes late, before it shows."""
+    last: list[bytes] = []
+
+    def ask_twice(number: int, body: dict[str, object]) -> tuple[int, dict[str, str], bytes]:
+        reply = solve(number, body, UNIQUE)
+        late, last[:] = last[:], [reply[2].replace(b"cmpl-", b"second-")]
+        return (200, {}, late[0]) if late and 0 < number < 5 else reply
+
+    with serve(script=ask_twice, twice=lambda sent: "at once" if sent == 7 else "") as server:
+        code, score, said = run_sums(tmp_path, server.url)
+    assert (code, score) == (0, 1.0), said
+    assert "bytes came after a reply" in said
+
+
 @pytest.mark.slow
 def test_a_run_killed_after_a_withdrawal_asks_again(tmp_path: Path) -> None:
     with serve(script=lambda number, body: solve(number, body, None)) as server:

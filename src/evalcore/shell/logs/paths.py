@@ -56,11 +56,19 @@ def list_paths(given: Sequence[str | Path], what: str = "recorded answers") -> l
 
 
 def _below(folder: Path) -> list[Named]:
-    return [
-        Named(path, False)
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-    ]
+    """List the files of a folder, without hidden ones and what later results replaced."""
+    return [Named(path, False) for path in sorted(folder.rglob("*")) if path.is_file() and not is_aside(path, folder)]
+
+
+EARLIER = "earlier_"
+"""The beginning of the names of folders in which a run folder keeps the results it held before."""
+
+
+def is_aside(path: Path, folder: Path) -> bool:
+    """Whether a file of a folder is hidden, or of results that later ones in the folder replaced."""
+    below = (folder / part for part in reversed(path.relative_to(folder).parents[:-1]))
+    hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+    return hidden or any(one.name.startswith(EARLIER) and (one.parent / "results.json").is_file() for one in below)
 
 
 def show_names(names: Sequence[object], most: int = 5) -> str:

@@ -12,7 +12,7 @@ from evalcore.shell.data.unpack import open_bytes, strip_packing
 from evalcore.shell.data.wire import number_lines
 from evalcore.shell.logs.lm_eval.names import is_sample_name
 from evalcore.shell.logs.lm_eval.rows import read_near_row
-from evalcore.shell.logs.paths import expand_path, list_paths
+from evalcore.shell.logs.paths import expand_path, is_aside, list_paths
 from evalcore.shell.logs.search import ALL, Searched
 
 
@@ -61,8 +61,8 @@ def find_recordings(name: str | Path, searched: Searched = ALL) -> list[Path]:
 def _find_within(folder: Path, searched: Searched) -> list[Path]:
     def is_recording(path: Path) -> bool:
         named_json = strip_packing(path.name).endswith(".json")
-        hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-        return not hidden and (is_sample_name(path) or (named_json and not tell_mistaken(path, searched)))
+        is_named = is_sample_name(path) or (named_json and not tell_mistaken(path, searched))
+        return is_named and not is_aside(path, folder)
 
     answers = [path for path in sorted(folder.glob("answers.jsonl*")) if path.suffix in (".jsonl", ".gz", ".zst")]
     samples = [] if answers else sorted(filter(is_recording, folder.rglob("samples_*")))

@@ -25,6 +25,7 @@ from evalcore.shell.models.openai.body import (
 )
 from evalcore.shell.models.openai.endpoint import Endpoint, find_endpoint
 from evalcore.shell.models.openai.http_faults import Patience
+from evalcore.shell.models.openai.http_wire import Surety
 from evalcore.shell.models.openai.logprobs import place_text, read_likelihood, write_echo
 from evalcore.shell.safety.credentials import note_credentials
 
@@ -39,10 +40,10 @@ SHIFTED = "may be the reply to another question: the server sends replies twice"
 
 
 class Answered(NamedTuple):
-    """A reply, and whether it is certainly that to its question."""
+    """A reply, and why it is that to its question."""
 
     heard: Heard
-    sure: bool
+    sure: Surety
 
 
 def open_server(kind: ServerKind, given: Mapping[str, object], *, base: float = 0.5) -> Model:
@@ -144,7 +145,7 @@ def _ask_session(
     if likelihoods and settings.check_logprobs:
         probed = _run_told(runner, session, lambda _: check_echo(session, settings), deque([0]), 1)
         yield from (one for one in probed if isinstance(one, Notice))
-    queue, doubtful = deque(range(len(questions))), set[int]()
+    queue, places = deque(range(len(questions))), {sure: set[int]() for sure in Surety}
 
     def start(at: int) -> Coroutine[None, None, Answered]:
         return _answer_question(session, kind, settings, at, questions[at])
@@ -155,20 +156,22 @@ def _ask_session(
                 yield told
             else:
                 (heard, sure), more = told
-                doubtful |= set() if sure else {heard.at}
+                places[sure].add(heard.at)
                 yield heard._replace(more=more)
             if session.alone:
-                yield from _withdraw(doubtful, queue)
+                yield from _withdraw(places, session.needed, queue)
         runner.run(look_after(session))
         yield from map(Notice, session.take_notices())
         if session.alone:
-            yield from _withdraw(doubtful, queue)
+            yield from _withdraw(places, session.needed, queue)
 
 
-def _withdraw(doubtful: set[int], queue: deque[int]) -> Iterator[Heard]:
-    """Take back replies, and queue their questions again."""
-    places = sorted(doubtful)
-    doubtful.clear()
+def _withdraw(heard: Mapping[Surety, set[int]], needed: Surety, queue: deque[int]) -> Iterator[Heard]:
+    """Take back replies that are not sure enough, and queue their questions again."""
+    doubtful = [places for sure, places in heard.items() if sure < needed]
+    places = sorted(set().union(*doubtful))
+    for one in doubtful:
+        one.clear()
     queue.extend(places)
     yield from (Heard(at, Withdrawn(SHIFTED), more=at != places[-1]) for at in places)
 

@@ -26,7 +26,15 @@ from evalcore.shell.models.openai.http_faults import (
 )
 from evalcore.shell.models.openai.http_flow import enter_turnstile, leave_turnstile
 from evalcore.shell.models.openai.http_session import Session
-from evalcore.shell.models.openai.http_wire import Wire, cut_wire, has_arrivals, has_unread, note_stream, take_reply
+from evalcore.shell.models.openai.http_wire import (
+    Surety,
+    Wire,
+    cut_wire,
+    has_arrivals,
+    has_unread,
+    note_stream,
+    take_reply,
+)
 from evalcore.shell.safety.credentials import list_credentials
 from evalcore.shell.safety.secrets import hide_in_body, hide_in_text
 
@@ -47,10 +55,10 @@ ARRIVED = "bytes came that nobody asked for"
 
 
 class Reached(NamedTuple, Generic[T]):
-    """The outcome of a request, and whether a reply is certainly that to its request."""
+    """The outcome of a request, and why a reply is that to its request."""
 
     value: T | Failure
-    sure: bool = True
+    sure: Surety = Surety.FIRST
 
 
 class Doubtful(Exception):
@@ -125,7 +133,7 @@ async def _post_once(session: Session, body: bytes, read: Callable[[bytes], T], 
 
 async def _post_by(wire: Wire, session: Session, body: bytes, read: Callable[[bytes], T], alone: bool) -> Reached[T]:
     if wire.served and await has_arrivals(wire):
-        session.find_shift(ARRIVED)
+        session.find_unasked(ARRIVED)
     if wire.served and alone:
         await cut_wire(wire)
     content = await _exchange(wire, session, body)
@@ -139,7 +147,7 @@ async def _post_by(wire: Wire, session: Session, body: bytes, read: Callable[[by
             raise Doubtful("a reply was that to another question") from None
         raise
     sure = take_reply(wire, session.ids, content, name)
-    if session.alone and not sure:
+    if session.alone and sure < session.needed:
         raise Doubtful
     return Reached(value, sure)
 
@@ -148,7 +156,7 @@ async def look_after(session: Session) -> None:
     """Look whether anything came after the last replies."""
     for wire in session.free:
         if wire.served and await has_arrivals(wire):
-            session.find_shift(ARRIVED)
+            session.find_unasked(ARRIVED)
 
 
 async def _exchange(wire: Wire, session: Session, body: bytes) -> bytes:
@@ -166,7 +174,7 @@ async def _exchange(wire: Wire, session: Session, body: bytes) -> bytes:
             note_stream(wire, response)
             content = await _read_capped(response)
             if not session.alone and has_unread(response):
-                session.find_shift("bytes came after a reply")
+                session.find_unasked("bytes came after a reply")
     except TimeoutError:
         raise Wrong(f"timeout: no whole reply within {patience.total:g} s", again=DEADLINES) from None
     except (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError) as wrong:

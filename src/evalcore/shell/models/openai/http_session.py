@@ -12,7 +12,7 @@ from evalcore.core.records.errors import EvalError
 from evalcore.shell.models.openai.endpoint import Endpoint
 from evalcore.shell.models.openai.http_faults import Patience
 from evalcore.shell.models.openai.http_flow import Turnstile
-from evalcore.shell.models.openai.http_wire import ReplyIds, Wire
+from evalcore.shell.models.openai.http_wire import ReplyIds, Surety, Wire
 
 if TYPE_CHECKING:
     import ssl
@@ -22,8 +22,9 @@ class Session(Struct):
     """Connections to one server. It changes while it is open.
 
     ``free``: those not in use. ``met``: the server has given a good answer. ``alone``: each request gets a connection
-    of its own. ``notices``: what should be said now; ``wake`` is set with each. ``lost_at``: when the server was found
-    to be unreachable, ``refused`` how often in a row and ``told`` the last retry that was told of.
+    of its own. ``needed``: how sure a reply must be once a shift was found. ``notices``: what should be said now;
+    ``wake`` is set with each. ``lost_at``: when the server was found to be unreachable, ``refused`` how often in a row
+    and ``told`` the last retry that was told of.
     """
 
     wires: tuple[Wire, ...]
@@ -36,6 +37,7 @@ class Session(Struct):
     ids: ReplyIds
     notices: list[str]
     alone: bool = False
+    needed: Surety = Surety.NEW_IDS
     lost_at: float | None = None
     refused: int = 0
     told: int = 0
@@ -50,6 +52,11 @@ class Session(Struct):
         told = tuple(self.notices)
         self.notices.clear()
         return told
+
+    def find_unasked(self, how: str) -> None:
+        """Note that bytes came which nobody asked for: another reply, maybe with an id of its own."""
+        self.needed = Surety.FIRST
+        self.find_shift(how)
 
     def find_shift(self, how: str) -> None:
         """Note that replies came which nobody asked for."""

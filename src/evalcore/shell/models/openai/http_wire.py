@@ -7,15 +7,17 @@ sends a reply twice shifts all later ones, each of them well-formed. What is kno
 * Bytes that nobody asked for, after a reply or before the next request, prove that the connection is out of step; since
   when is unknown. So all later replies over any connection of the session are in doubt, and from then on each request
   gets a connection of its own.
-* A shift begins with a reply that came before. If each reply over a connection has had an id that was never seen, there
-  was none, and all of them are right. A reply with the id and the bytes of an earlier one is not used: its question is
-  asked again over a new connection. If even that reply has an id that was seen, this server's ids prove nothing.
+* A shift by a copy begins with a reply that came before. If each reply over a connection has had an id that was never
+  seen, there was none, and all of them are right. A reply with the id and the bytes of an earlier one is not used: its
+  question is asked again over a new connection. If even that reply has an id that was seen, this server's ids prove
+  nothing. Nor do they once unasked bytes came: a proxy that asks twice passes on two replies, each with its own id.
 
 The rest cannot be told: without ids, a duplicate that comes only after the next request was sent passes for its reply.
 """
 
 from __future__ import annotations
 
+from enum import IntEnum
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -30,6 +32,14 @@ MOMENT = 0.1
 """Seconds to decode bytes that have arrived; under TLS they may be none of a reply's."""
 
 _unread = attrgetter("stream._stream._httpcore_stream._stream._connection._h11_state.trailing_data")
+
+
+class Surety(IntEnum):
+    """Why a reply is that to its request."""
+
+    NONE = 0
+    NEW_IDS = 1
+    FIRST = 2
 
 
 class Wire(Struct):
@@ -86,8 +96,8 @@ def note_stream(wire: Wire, response: httpx.Response) -> None:
         wire.stream, wire.served, wire.named = stream, 0, True
 
 
-def take_reply(wire: Wire, ids: ReplyIds, content: bytes, name: int) -> bool:
-    """Count a reply that was accepted; return whether it is certainly that to its request."""
+def take_reply(wire: Wire, ids: ReplyIds, content: bytes, name: int) -> Surety:
+    """Count a reply that was accepted; return why it is that to its request."""
     first, new = not wire.served, bool(name) and name not in ids.seen
     if new:
         ids.seen[name] = hash(content)
@@ -95,7 +105,7 @@ def take_reply(wire: Wire, ids: ReplyIds, content: bytes, name: int) -> bool:
         ids.stop_telling()
     wire.served += 1
     wire.named = new and (first or wire.named)
-    return first or wire.named
+    return Surety.FIRST if first else Surety.NEW_IDS if wire.named else Surety.NONE
 
 
 def has_unread(response: httpx.Response) -> bool:

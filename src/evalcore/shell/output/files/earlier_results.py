@@ -13,14 +13,13 @@ from msgspec.json import decode
 
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.data.wire import decode_line
+from evalcore.shell.logs.paths import EARLIER
 from evalcore.shell.output.files.results import UNFINISHED
 from evalcore.shell.output.files.run_files import name_samples
 from evalcore.shell.safety.replacement import replace_with
 from evalcore.shell.safety.strict_json import dump_json
 
 Plain = Mapping[str, object]
-NAME = ".earlier_"
-"""Hidden, so that whoever reads the folder reads its own results."""
 ELSEWHERE = frozenset({"model_args", "batch_size", "batch_sizes", "device", "use_cache"})
 """What results say of who answered and how fast: another model is refused before, and nothing else depends on it."""
 RULES = ("policy", "confidence", "ci", "stderr", "on_unscorable", "trusted", "groups")
@@ -155,13 +154,13 @@ def _keep_files(folder: Path) -> Earlier | None:
 def _find_place(folder: Path, results: Plain) -> tuple[Path, bool]:
     """The next folder for earlier results; that of a run that was killed before it was settled, which has them."""
     last = 0
-    while (folder / f"{NAME}{last + 1}" / "results.json").is_file():
+    while (folder / f"{EARLIER}{last + 1}" / "results.json").is_file():
         last += 1
-    newest = folder / f"{NAME}{last}"
+    newest = folder / f"{EARLIER}{last}"
     unfinished = UNFINISHED in _part(results, "evalcore")
     if last and (unfinished or _is_same(folder / "results.json", newest / "results.json")):
         return newest, True
-    return folder / f"{NAME}{last + 1}", False
+    return folder / f"{EARLIER}{last + 1}", False
 
 
 def _keep_file(source: Path, target: Path) -> None:
