@@ -44,7 +44,7 @@ def confine_paths(folders: Sequence[str], advice: str) -> Allow:
         if isinstance(path, RemotePath):
             inside = any(str(path) == one or str(path).startswith(f"{one}/") for one in stores)
             if not inside and path.host[0] not in OPEN_SCHEMES:
-                raise _refuse(str(path), [*real, *stores], advice)
+                raise _refuse(str(path), [*real, *stores], advice.format(path=path))
         elif find_inside(path, real) is None:
             leads = os.path.realpath(path)
             link = "" if leads == os.path.abspath(path) else f" (which leads to {leads})"
