@@ -240,7 +240,7 @@ TestRunMachine.settings = settings(max_examples=12, stateful_step_count=12)
 
 @pytest.mark.slow
 class TestLongRunMachine(RunMachine.TestCase):
-    settings = settings(max_examples=300, stateful_step_count=25)
+    settings = settings(max_examples=60, stateful_step_count=25)
 
 
 def test_the_disk_keeps_what_was_synced(tmp_path: Path) -> None:

@@ -70,6 +70,7 @@ def test_a_task_file_does_not_read_files_outside_its_folders(
     assert run_task(home) == 2
     said = capsys.readouterr().err
     assert "outside its folders" in said or "a chain of addresses" in said
+    assert "{path}" not in said
     assert not was_read(home)
     assert CANARY not in said
 

@@ -11,6 +11,15 @@ import yaml
 from fault_server import serve
 from small_tasks import command, environment, evalcore, write_tasks
 
+from evalcore.core.records.errors import EvalError
+from evalcore.shell.models.openai.arguments import ServerKind, ServerSettings, read_settings
+from evalcore.shell.models.openai.backend import identify_server
+from evalcore.shell.models.openai.endpoint import find_endpoint
+from evalcore.shell.models.openai.http_faults import Patience
+from evalcore.shell.models.openai.http_session import open_session
+
+KIND = ServerKind("local-completions")
+
 
 def write_run(home: Path, url: str, out: str | None = "out", **args: object) -> None:
     write_tasks(home / "tasks")
@@ -70,3 +79,26 @@ def test_a_server_that_is_gone_is_told_of_at_once_and_all_is_kept(tmp_path: Path
         done = evalcore(tmp_path, "run", "run.yaml")
     assert done.returncode == 0, done.stderr
     assert len(again.bodies) == 6
+
+
+@pytest.mark.parametrize("proxy", ["weird://me:canary-07f3a99b@127.0.0.1:1", "socks9://127.0.0.1:1"])
+def test_a_proxy_that_cannot_be_used_is_bad_input(proxy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    endpoint = find_endpoint(KIND, ServerSettings("m", base_url="https://h.invalid/v1"), {})
+    monkeypatch.setenv("HTTPS_PROXY", proxy)
+    with pytest.raises(EvalError, match=r"the proxy in the environment cannot be used: .*scheme") as caught:
+        open_session(endpoint, Patience(), 1)
+    assert "canary" not in str(caught.value)
+
+
+def test_a_key_in_place_of_its_variable_is_refused_and_not_repeated() -> None:
+    with pytest.raises(EvalError, match="expected the name of an environment variable in api_key_env") as caught:
+        read_settings(KIND, {"model": "m", "api_key_env": "sk-07f3a99b"})
+    assert "07f3a99b" not in str(caught.value)
+    assert read_settings(KIND, {"model": "m", "api_key_env": ""}).api_key_env is None
+
+
+def test_a_key_in_the_path_of_an_address_is_no_part_of_the_identity() -> None:
+    settings = ServerSettings("m", base_url="http://localhost/gate/canary-07f3a99b/v1")
+    found = identify_server(KIND, settings, find_endpoint(KIND, settings, {"OPENAI_API_KEY": "canary-07f3a99b"}))
+    assert "gate" in found
+    assert "canary" not in found

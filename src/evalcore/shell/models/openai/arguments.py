@@ -146,6 +146,8 @@ def read_settings(kind: ServerKind, given: Mapping[str, object]) -> ServerSettin
         wanted |= {name: str(wanted[name])} if name in wanted else {}
     if "api_key_env" in given:
         wanted["api_key_env"] = given["api_key_env"] or None
+        if not str(given["api_key_env"] or "_").isidentifier():  # most likely the key itself, so it is not repeated
+            raise EvalError(f"expected the name of an environment variable in api_key_env, not the key{where}")
     try:
         return msgspec.convert(wanted, ServerSettings, strict=False)
     except msgspec.ValidationError as wrong:

@@ -28,6 +28,7 @@ from evalcore.shell.models.openai.http_faults import Patience
 from evalcore.shell.models.openai.http_wire import Surety
 from evalcore.shell.models.openai.logprobs import place_text, read_likelihood, write_echo
 from evalcore.shell.safety.credentials import note_credentials
+from evalcore.shell.safety.secrets import hide_in_text
 
 if TYPE_CHECKING:
     import asyncio
@@ -79,7 +80,7 @@ def identify_server(kind: ServerKind, settings: ServerSettings, endpoint: Endpoi
     'local-completions {"max_gen_toks":256,"model":"m","seed":1234}'
     """
     names = ("eos_string", "max_gen_toks", "model", "reasoning", "seed", "think_end_token")
-    path = urlsplit(endpoint.shown).path
+    path = hide_in_text(urlsplit(endpoint.shown).path, endpoint.hidden.reveal().secrets)
     led = {"routing": endpoint.routing or None, "path": path if path != f"/v1{kind.path}" else None}
     values = {name: getattr(settings, name) for name in names} | led
     used = {name: value for name, value in values.items() if value is not None and value is not msgspec.UNSET}

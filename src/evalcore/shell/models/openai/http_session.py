@@ -99,18 +99,21 @@ def open_session(endpoint: Endpoint, patience: Patience, most: int, *, keep_aliv
     for name in ("httpx", "httpcore"):  # they log addresses with their query, and the headers of replies
         logging.getLogger(name).setLevel(logging.WARNING)
     trusted = _choose_certificates(endpoint)
-    wires = tuple(
-        Wire(
-            httpx.AsyncClient(
-                verify=trusted,
-                trust_env=not endpoint.loopback,
-                follow_redirects=False,
-                timeout=httpx.Timeout(patience.silence, connect=patience.connect),
-                limits=httpx.Limits(max_connections=1),
+    try:
+        wires = tuple(
+            Wire(
+                httpx.AsyncClient(
+                    verify=trusted,
+                    trust_env=not endpoint.loopback,
+                    follow_redirects=False,
+                    timeout=httpx.Timeout(patience.silence, connect=patience.connect),
+                    limits=httpx.Limits(max_connections=1),
+                )
             )
+            for _ in range(most)  # a client of many connections searches all of them for every request
         )
-        for _ in range(most)  # a client of many connections searches all of them for every request
-    )
+    except (ValueError, ImportError) as wrong:  # of HTTPS_PROXY and the like, whose passwords its text leaves out
+        raise EvalError(f"the proxy in the environment cannot be used: {wrong}") from None
     return Session(
         wires,
         list(wires),
