@@ -19,7 +19,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
-from multiprocessing import get_context
+from multiprocessing import TimeoutError, get_context
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -29,6 +29,7 @@ from tests.hostile.mutations import mutate
 
 CORPUS = Path(__file__).parent / "corpus"
 DEADLINE = 20
+PATIENCE = 120
 MEMORY = 6 << 30
 
 
@@ -145,7 +146,11 @@ def main(arguments: list[str]) -> int:
             for name in names
         ]
         for job in jobs:
-            name, tried, took, found = job.get()
+            try:
+                name, tried, took, found = job.get(seconds * len(jobs) + PATIENCE)
+            except TimeoutError:  # which a pool waits for without end
+                print("a worker ended, killed by what it read", flush=True)
+                return 1
             total, problems = total + tried, problems + len(found)
             print(f"{name:16} {tried:>9,} inputs {took:7.1f} s  {len(found)} found", flush=True)
             for finding in found:

@@ -87,7 +87,7 @@ def read_batches(
     """
     parquet = require("pyarrow.parquet", "parquet")
     with parquet.ParquetFile(name_parquet(path)) as file:
-        _refuse_footer(file.metadata, path)
+        _refuse_footer(file, path)
         texts, plain = _list_texts(file.metadata), file.schema_arrow
         with parquet.ParquetFile(name_parquet(path), read_dictionary=texts) as folded:
             groups = range(folded.num_row_groups) if row_groups is None else row_groups
@@ -107,14 +107,25 @@ def bound_batches(batches: Iterable[Any], path: Path) -> Iterator[Any]:
         yield batch
 
 
-def _refuse_footer(footer: Any, path: Path) -> None:
-    groups = map(footer.row_group, range(footer.num_row_groups))
-    chunks = [group.column(at) for group in groups for at in range(footer.num_columns)]
-    values = sum(max(one.num_values, 0) for one in chunks)
-    size = sum(max(one.total_uncompressed_size, 0) for one in chunks)
+def _refuse_footer(file: Any, path: Path) -> None:
+    """Refuse what unfolds to too much by what the footer counts, before anything is unfolded."""
+    footer = file.metadata
+    size = sum(max(footer.row_group(at).total_byte_size, 0) for at in range(footer.num_row_groups))
+    values = max(footer.num_rows * footer.num_columns, _count_listed(file))
     most = limit_unpacked(path.stat().st_size)
     if max(size, VALUE_WEIGHT * values, LINE_WEIGHT * footer.num_rows) > most:
         raise refuse_unpacked(path, most)
+
+
+def _count_listed(file: Any) -> int:
+    """Count the values inside lists; columns are scanned first, for pyarrow ends the process over a damaged one."""
+    footer = file.metadata
+    nested = [at for at in range(footer.num_columns) if footer.schema.column(at).max_repetition_level]
+    if not nested:
+        return 0
+    file.scan_contents()
+    groups = map(footer.row_group, range(footer.num_row_groups))
+    return sum(max(group.column(at).num_values, 0) for group in groups for at in nested)
 
 
 def _list_texts(footer: Any) -> list[str]:
