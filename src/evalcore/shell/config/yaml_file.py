@@ -195,8 +195,9 @@ def _build_value(node: Node, reading: YamlReading) -> object:
 
 
 def _build_key(node: Node, path: str) -> object:
-    if type(node) is not ScalarNode:
-        raise EvalError(f"{path}:{_get_line(node)}: expected a plain key, got {KINDS.get(type(node), 'another value')}")
+    if type(node) is not ScalarNode or node.tag == FUNCTION:
+        kind = "a function" if node.tag == FUNCTION else KINDS.get(type(node), "another value")
+        raise EvalError(f"{path}:{_get_line(node)}: expected a plain key, got {kind}")
     return node.value if node.tag == TEXT else _build_scalar(node, path)
 
 
