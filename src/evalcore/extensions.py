@@ -14,6 +14,7 @@ from evalcore.core.metrics.process_results import from_process_results, scorer_o
 from evalcore.core.records.estimate import Aggregation, Bracket, Evidence, smooth
 from evalcore.core.repeats.repeat import Reducer, ReducerAt, Repeats
 from evalcore.core.stats.intervals import INTERVALS, Interval
+from evalcore.shell.answerlog.spent import Spent
 from evalcore.shell.data.readers import DATA_READERS, read_files
 from evalcore.shell.data.unpack import open_bytes
 from evalcore.shell.models import MODELS
@@ -54,6 +55,7 @@ __all__ = [
     "RollingResult",
     "Scorer",
     "Share",
+    "Spent",
     "Term",
     "batch_of",
     "each_text",

@@ -11,7 +11,10 @@ from evalcore.shell.logs.open import open_logs
 from evalcore.shell.logs.readers import READERS
 from evalcore.shell.logs.runs.run_record import Recorded
 from evalcore.shell.logs.tables.column_map import ColumnMap
+from evalcore.shell.report.report import Reported, report
+from evalcore.shell.report.shown_run import ShownRun, show_run
 from evalcore.shell.run.run_result import RunResult
+from evalcore.shell.view.viewer import view
 
 __all__ = [
     "READERS",
@@ -21,15 +24,20 @@ __all__ = [
     "Logged",
     "Reader",
     "Recorded",
+    "Reported",
     "Requests",
     "RunResult",
+    "ShownRun",
     "document_table",
     "open_log",
     "open_logs",
     "read_log",
     "read_recorded",
+    "report",
     "request_key",
     "request_table",
     "select_docs",
+    "show_run",
     "tabulate_answers",
+    "view",
 ]

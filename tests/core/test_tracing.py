@@ -68,6 +68,7 @@ STEPS = {
         Step.of("multi_choice_regex", regex_pattern=r"(\([A-Z]\))", ignore_case=True),
         Step.of("multi_choice_regex", regex_pattern=r"(\([A-Z]\))", group_select=-1, ignore_punctuation=True),
     ],
+    "letter": [Step.of("letter"), Step.of("letter", fallback="?")],
     "regex_pos": [Step.of("regex_pos")],
     "strip_thinking": [Step.of("strip_thinking"), Step.of("strip_thinking", start="(", end=")")],
     "remove_whitespace": [Step.of("remove_whitespace")],
@@ -143,6 +144,8 @@ def test_the_match_a_note_names_is_the_text_that_was_extracted(step: Step, said:
         (STEPS["multi_choice_regex"][0], "(A)", ("rule 1 of 3: by the pattern",)),
         (STEPS["multi_choice_regex"][0], "surely BLUE SKY", ("rule 2 of 3: by the text of a choice",)),
         (STEPS["multi_choice_regex"][0], "so: D", ("rule 3 of 3: by a letter after a colon",)),
+        (STEPS["letter"][0], "The answer is B", ("rule 2 of 5: the last letter that is said to be the answer",)),
+        (STEPS["letter"][1], "B or C", ("no letter was found, or several: the fallback '?'",)),
         (STEPS["multi_choice_regex"][0], "who knows", ("the fallback '[invalid]'",)),
         (
             STEPS["strip_thinking"][0],

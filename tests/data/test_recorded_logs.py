@@ -96,7 +96,7 @@ def test_documents_are_those_of_the_log_in_key_order(folder):
 @pytest.mark.parametrize("name", FOLDERS)
 def test_a_run_has_its_own_rules_and_prompts_and_no_number_contradicts_it(folder, name):
     found = compare(folder / name, folder / name)
-    assert (found.lead, found.notes, found.warnings) == ((), (), ())
+    assert (found.lead, found.notes, found.warnings) == ((), (), (f"A and B are the same run: {folder / name}",))
     told = [*found.runs[0].warnings, *score(folder / name).warnings]
     assert not [one for one in told if "in the results, but" in one]
 
@@ -104,5 +104,5 @@ def test_a_run_has_its_own_rules_and_prompts_and_no_number_contradicts_it(folder
 def test_of_logs_without_results_the_rules_are_unknown(folder):
     for path in [folder / "bigrefactor_2023", *(folder / "bigrefactor_2023").glob("*.jsonl")]:
         found = compare(path, path)
-        assert (found.lead, found.warnings) == ((), ())
+        assert (found.lead, found.warnings) == ((), (f"A and B are the same run: {path}",))
         assert [one.partition(": ")[0] for one in found.notes] == ["rules that could not be compared"]

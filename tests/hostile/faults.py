@@ -7,7 +7,7 @@ from tests.hostile.table import Fault
 LOG, DISK, CRASH = "shell/test_answerlog.py::", "shell/test_answerlog_disk.py::", "shell/test_answerlog_crashes.py"
 SERVER, OPENAI, KILL = "shell/test_openai_faults.py::", "shell/test_openai.py::", "shell/test_kill.py::"
 ORDER, MOVES, STREAMS = "shell/test_openai_order.py::", "shell/test_server_moves.py::", "shell/test_streams.py::"
-DONE = "shell/test_finished_tasks.py::"
+DONE, VIEW = "shell/test_finished_tasks.py::", "shell/test_view.py::"
 INPUT, LOGS, HERE = "core/test_bad_input.py::", "shell/test_answer_faults.py::", "hostile/"
 
 FAULTS = (
@@ -416,5 +416,34 @@ FAULTS = (
         "partials edited at random, of a log that changed",
         "named, never a traceback",
         ("shell/test_partial_faults.py",),
+    ),
+    Fault(
+        "S16",
+        "requests to the viewer without its token, of other origins, to rebound names, to write",
+        "refused, and nothing told",
+        (
+            f"{VIEW}test_nothing_is_told_without_the_token",
+            f"{VIEW}test_another_host_is_refused_as_of_a_rebound_name",
+            f"{VIEW}test_pages_of_other_origins_are_refused",
+            f"{VIEW}test_there_is_nothing_but_to_read",
+            f"{VIEW}test_no_other_machine_can_be_served",
+        ),
+    ),
+    Fault(
+        "S17",
+        "paths in requests to the viewer; links, pipes, broken runs and hostile names in its folder",
+        "no file but the runs', no markup, a reason for each",
+        (
+            f"{VIEW}test_no_path_of_a_request_reaches_the_file_system",
+            f"{VIEW}test_links_lead_nowhere",
+            f"{VIEW}test_hostile_names_are_texts",
+            f"{VIEW}test_a_broken_run_is_a_row_with_its_reason",
+        ),
+    ),
+    Fault(
+        "S18",
+        "slow, many and oversized requests to the viewer, and nonsense",
+        "others are answered, the server goes on",
+        (f"{VIEW}test_slow_clients_hold_up_nobody_and_are_few", f"{VIEW}test_a_request_has_a_largest_size"),
     ),
 )

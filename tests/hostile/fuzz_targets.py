@@ -28,6 +28,8 @@ from evalcore.shell.models.openai.body import read_generation
 from evalcore.shell.models.openai.http_faults import Wrong
 from evalcore.shell.models.openai.logprobs import read_likelihood
 from evalcore.shell.prompts.fields import read_choices, read_target, read_text
+from evalcore.shell.starter.guess import look_at_file
+from evalcore.shell.starter.task_folder import write_guess
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "shell"))
 
@@ -301,6 +303,24 @@ def _run_command(data: bytes, folder: Path) -> None:
         raise AssertionError(said.getvalue()[-600:])
 
 
+def _seed_questions(suffix: str, folder: Path) -> list[bytes]:
+    rows = [
+        {"question": f"{n} + 1?", "A": str(n), "B": str(n + 1), "answer": "AB"[n % 2], "subject": "x"} for n in range(4)
+    ]
+    listed = [{"my q": f"{{{{ {n} }}}}", "options": ["one", "two"], "gold": n % 2, "id": n} for n in range(4)]
+    if suffix == ".csv":
+        names = list(rows[0])
+        return [
+            "\n".join(",".join(line) for line in [names, *([row[name] for name in names] for row in rows)]).encode()
+        ]
+    return ["".join(json.dumps(row) + "\n" for row in some).encode() for some in (rows, listed)]
+
+
+def _look_at_questions(suffix: str, data: bytes, folder: Path) -> None:
+    (folder / f"q{suffix}").write_bytes(data)
+    write_guess(look_at_file(folder / f"q{suffix}"), folder / "made", overwrite=True)
+
+
 TARGETS: dict[str, Target] = {
     "samples": Target(_seed_samples, partial(_read_log, "samples_t.jsonl")),
     "samples scored": Target(_seed_samples, _score_samples, weight=0.05),
@@ -320,6 +340,8 @@ TARGETS: dict[str, Target] = {
     "data .txt": Target(partial(_seed_data, ".txt"), partial(_read_data, ".txt")),
     "data .gz": Target(_seed_packed, partial(_read_data, ".jsonl.gz")),
     "data .parquet": Target(_seed_arrow, partial(_read_data, ".parquet")),
+    "init .csv": Target(partial(_seed_questions, ".csv"), partial(_look_at_questions, ".csv"), weight=0.1),
+    "init .jsonl": Target(partial(_seed_questions, ".jsonl"), partial(_look_at_questions, ".jsonl"), weight=0.1),
     "answer log": Target(_seed_answers, _read_answers),
     "partial": Target(_seed_partials, _read_partial),
     "task file": Target(_seed_yaml, _read_task),

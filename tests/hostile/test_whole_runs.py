@@ -181,7 +181,7 @@ class RunMachine(RuleBasedStateMachine):
         def append_all(writer: LogWriter, answers: object) -> None:
             group = list(answers)  # type: ignore[call-overload]
             real(writer, group)
-            self.kept |= {key: reply for key, _, _, reply, _ in group if not isinstance(reply, Failure)}
+            self.kept |= {key: reply for key, _, _, reply, *_ in group if not isinstance(reply, Failure)}
 
         done = None
         with patch.object(LogWriter, "append_all", append_all), self.disk.mounted(script.disk):

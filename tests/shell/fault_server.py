@@ -102,6 +102,15 @@ def answer(path: str, body: dict[str, object], shifted: bool = False) -> dict[st
     return {"object": "text_completion", "model": body.get("model"), "choices": [choice]}
 
 
+def count_tokens(body: dict[str, object], said: dict[str, object]) -> dict[str, object]:
+    """What a request and its reply would be billed for."""
+    choice = said["choices"][0]  # type: ignore[index]
+    text = choice["text"] if "text" in choice else choice["message"]["content"]
+    prompt = body["prompt"] if "prompt" in body else json.dumps(body["messages"])
+    read, wrote = len(tokenize(str(prompt))), 1 if body.get("echo") else len(tokenize(text))
+    return {"prompt_tokens": read, "completion_tokens": wrote, "total_tokens": read + wrote}
+
+
 # --- the server ---------------------------------------------------------------------------------------------------
 
 
@@ -112,7 +121,8 @@ class Server:
     No request is answered before ``ready(server)`` is true. ``ids`` is the id of the n-th reply. ``twice`` sends each
     reply once more on its connection: ``at once``, ``soon`` (as bytes of their own), ``late`` (just before the next
     reply) or ``behind`` (in place of the next reply, which follows in place of the one after it). ``twice`` may be a
-    function of how many replies went over the connection before.
+    function of how many replies went over the connection before. ``usage`` counts tokens in replies, or says for the
+    n-th request what to say of them.
     """
 
     faults: float = 0.0
@@ -124,6 +134,7 @@ class Server:
     ready: Callable[[Server], bool] = lambda server: True
     ids: Callable[[int], str] | None = None
     twice: str | Callable[[int], str] = ""
+    usage: bool | Callable[[int], object] = False
     opened: int = 0
     url: str = ""
     bodies: list[dict[str, object]] = field(default_factory=list)
@@ -150,6 +161,12 @@ class Server:
                 with self.log.open("a") as file:
                     file.write(json.dumps({**line, "fault": fault if isinstance(fault, str) else None}) + "\n")
             return fault
+
+    def bill(self, body: dict[str, object], said: dict[str, object]) -> dict[str, object]:
+        """What a reply says of its tokens."""
+        if self.usage is True:
+            return {"usage": count_tokens(body, said)}
+        return {"usage": self.usage(len(self.bodies))} if self.usage else {}
 
     def wait_until_ready(self) -> None:
         for _ in range(round(PATIENCE / 0.01)):
@@ -196,7 +213,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def reply(self, fault: object, body: dict[str, object]) -> None:
         named = {"id": self.owner.ids(len(self.owner.bodies))} if self.owner.ids else {}
-        good = json.dumps({**named, **answer(self.path, body, self.owner.shifted)}).encode()
+        said = answer(self.path, body, self.owner.shifted)
+        good = json.dumps({**named, **said, **self.owner.bill(body, said)}).encode()
         if fault is None:
             self.send(200, good)
         elif isinstance(fault, tuple):

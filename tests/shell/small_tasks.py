@@ -122,3 +122,17 @@ def evalcore_here(home: Path, *arguments: object) -> subprocess.CompletedProcess
     with chdir(home), patch.dict(os.environ, environment(home)), redirect_stdout(out), redirect_stderr(told):
         code = main(given)
     return subprocess.CompletedProcess(given, code, out.getvalue(), told.getvalue())
+
+
+def start_live_run(home: Path, url: str) -> subprocess.Popen[bytes]:
+    """A run of 24 questions to a server, one after another, in the folder ``runs/live``."""
+    config = {
+        "model": "local-completions",
+        "model_args": {"model": "toy", "base_url": url, "num_concurrent": 1},
+        "tasks": ["sums"],
+        "include_path": "tasks",
+        "output_path": "runs/live",
+    }
+    (home / "live.yaml").write_text(yaml.safe_dump(config))
+    given = command("run", "live.yaml", "--quiet")
+    return subprocess.Popen(given, cwd=home, env=environment(home), stdout=subprocess.DEVNULL)

@@ -29,6 +29,8 @@ def test_no_command_and_a_wrong_command(capsys: pytest.CaptureFixture[str]) -> N
     assert main(["--help"]) == 0
     assert main(["rnu"]) == 2
     assert "unknown command 'rnu'; did you mean 'run'" in capsys.readouterr().err
+    assert main(["ls", "tasks"]) == 2
+    assert "lm-eval's ls is `evalcore tasks`" in capsys.readouterr().err
 
 
 def test_flags_without_a_command_mean_run(tmp_path: Path) -> None:

@@ -306,6 +306,11 @@ def compared_of(*found: ComparisonLine, name: str = "run", **parts: object) -> C
     return Compared(runs=(run, run), names=(name, name + "2"), pairs=((0, 1),), comparisons=(comparison,), flips=None)
 
 
+def test_a_run_compared_with_itself_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "- A and C are the same run: one" in told(capsys, "one", "two", "one/")
+    assert "the same run" not in told(capsys, "one", "two")
+
+
 def test_untrusted_text_is_never_obeyed() -> None:
     line = replace(LINE, name=EVIL, reason=EVIL, higher_is_better=None)
     shown = compared_of(

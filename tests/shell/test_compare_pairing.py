@@ -139,7 +139,7 @@ def test_models_shots_and_prompts_that_differ_are_told(tmp_path: Path, capsys: p
     (prompts,) = data(capsys, a, c)["warnings"]
     assert prompts == "prompts differ: the task hashes do, while documents and n-shot are the same (t)"
     assert told(capsys, a, c).startswith(f"A: a ({a})\nB: c ({c})\n")
-    assert data(capsys, a, a)["warnings"] == []
+    assert data(capsys, a, a)["warnings"] == [f"A and B are the same run: {a}"]
     assert [run["model"] for run in data(capsys, a, b)["runs"]] == ["org/a (hf)", "org/b"]
 
 
@@ -260,18 +260,23 @@ def test_pages_fit_any_screen_and_explain_only_what_they_show(width: int, runs: 
     assert all(cell_len(line) <= width for line in text.splitlines())
     head = next(line for line in text.splitlines() if line.startswith("Tasks"))
     if runs == 2:
+        text, _, short = text.partition("In short:")
+        assert " ".join(short.split()).count("A is better by 0.250, 95 % interval ") == 2
         assert ("detectable: " in text) is ("detectable" in head)
         assert ("interval: " in text) is ("interval" in head)
         assert ("left out because this terminal is too narrow" in text) is (width < 200)
-        assert ("+0.0500 to +0.4500" in text) is ("adjusted interval" in head) is (width == 200)
+        assert ("+0.0500 to +0.4500" in text) is ("adjusted interval" in head) is (width >= 160)
         assert text.count("A better") == 2
-        assert ("interval" in head) is (width >= 80)
+        assert ("0.0400" in text) is ("adjusted p" in head) is (width == 200)  # p-values go first
+        assert ("0.750" in text) is (width >= 80)
+        assert text.count("12,000 ") == text.count("+0.25") == text.count("+0.100") == 2
     else:
         assert ("− A" in head) is (width >= 160)
         assert ("− A, − B, ...: the row's run" in text) is ("− A" in head)
         assert "+0.25" in text
         assert "A − B" in text or "− A" in head
-        assert ("0.0400" in text) is (width < 160 or runs == 3)
+        assert ("0.0400" in text) is (width >= 160 and runs == 3)
+        assert ("12,000" in text) is ("+0.100 to +0.400" in text) is (width < 160)
 
 
 def test_a_matrix_has_the_adjusted_p_where_it_fits() -> None:

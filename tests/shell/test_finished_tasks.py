@@ -148,6 +148,7 @@ CHANGES: dict[str, tuple[Any, tuple[str, ...], str]] = {
         (),
         "the documents of places (4 changed, the first is doc 0, in its prompt)",
     ),
+    "prompt, not examples": (change_prompt, (), "the config of places at doc_to_text\n"),
     "target": (change_target, (), "the documents of places (2 changed, the first is doc 1, in its target)"),
     "data": (add_document, (), "the documents of places (1 came)"),
     "unsampled data": (add_document, ("--log_samples", "false"), "the documents of places"),
@@ -160,7 +161,7 @@ CHANGES: dict[str, tuple[Any, tuple[str, ...], str]] = {
 }
 
 
-QUICK = ("prompt", "data", "limit", "nothing")
+QUICK = ("prompt", "prompt, not examples", "data", "limit", "nothing")
 
 
 @pytest.mark.parametrize(

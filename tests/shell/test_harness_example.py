@@ -82,19 +82,3 @@ def test_it_uses_public_names_only_and_is_short() -> None:
     body = [node for node in tree.body if not isinstance(node, ast.Import | ast.ImportFrom | ast.Expr | ast.ClassDef)]
     lines = [line for node in body for line in source.splitlines()[node.lineno - 1 : node.end_lineno]]
     assert len([line for line in lines if line.strip()]) <= 45
-
-
-@pytest.mark.parametrize("page", ["embed.md", "extending.md", "exchange.md"])
-def test_every_block_of_the_guide_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if page == "exchange.md":
-        pytest.importorskip("pyarrow")
-        config = ROOT / "examples" / "quickstart" / "config.yaml"
-        command = [sys.executable, "-m", "evalcore", "run", str(config), "--output_path", "runs/first", "-q"]
-        subprocess.run(command, check=True, capture_output=True, cwd=tmp_path)
-    path = ROOT / "docs" / page
-    text = path.read_text("utf-8")
-    assert text.count("```python\n") == text.count("```python\n>>> ")  # a block that is not run proves nothing
-    monkeypatch.chdir(tmp_path)
-    failed, run = doctest.testfile(str(path), module_relative=False, optionflags=FLAGS, encoding="utf-8")
-    assert failed == 0
-    assert run > 10

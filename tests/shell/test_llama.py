@@ -9,7 +9,7 @@ import pytest
 
 from evalcore.core.records.request import Failure, Generate, Likelihood, LogLikelihood, Rolling, freeze_options
 from evalcore.shell.models.llama.backend import find_weights, open_llama
-from evalcore.shell.models.model import Question
+from evalcore.shell.models.model import Heard, Notice, Question
 
 pytestmark = [
     pytest.mark.slow,
@@ -50,7 +50,7 @@ def some_questions():
 
 
 def replies(model, questions):
-    heard = {one.at: (one.reply, one.finish) for one in model.ask(questions)}
+    heard = {one.at: (one.reply, one.finish) for one in model.ask(questions) if isinstance(one, Heard)}
     assert sorted(heard) == list(range(len(questions)))
     return [heard[at] for at in range(len(questions))]
 
@@ -63,6 +63,18 @@ def test_the_same_bits_alone_together_shuffled_and_resumed(model):
     fresh = open_llama(SMALL)
     for i in (6, 12, 14):
         assert replies(fresh, [questions[i]]) == [together[i]], "alone, in a model that has seen nothing"
+
+
+def test_what_questions_share_is_evaluated_once():
+    model = open_llama({"n_ctx": 512, "n_batch": 16})
+    asked = [
+        Question(LogLikelihood(f"{SHOTS * 4}Question: {q}?\nAnswer:", f" {c}"))
+        for q in ("What is snow", "What is rain", "Who is who")
+        for c in ("white", "frozen water", "water that falls from the sky")
+    ]
+    spent = [one.spent for one in model.ask(asked) if isinstance(one, Heard)]
+    whole, cached = sum(one.prompt for one in spent), sum(one.cached for one in spent)
+    assert whole - cached < 3 * max(one.prompt for one in spent) < whole / 2
 
 
 def test_replies_have_their_kind(model):
@@ -131,3 +143,10 @@ def test_what_cannot_be_asked_is_a_failure_and_the_rest_goes_on(model):
 def test_the_prompt_of_a_chat_is_the_model_files_own(model):
     prompt = model.chat([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}], True)
     assert prompt == "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
+
+
+def test_how_many_requests_lost_their_beginning_is_said(model):
+    long = "word " * 120
+    asked = [LogLikelihood(long, "word"), LogLikelihood("a", " b"), Rolling(long)]
+    told = [one.text for one in model.ask(list(map(Question, asked))) if isinstance(one, Notice)]
+    assert told == ["1 of 3 requests lost their beginning: 96 tokens fit"]

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalcore.core.records.errors import EvalError
-from evalcore.shell.models.llama.backend import find_weights, open_llama, read_settings
-from evalcore.shell.models.llama.chat import compile_chat
-from evalcore.shell.models.llama.decode import (
+from evalcore.shell.models.chat import compile_chat
+from evalcore.shell.models.decode import (
     Decoding,
     choose_token,
     cut_text,
@@ -22,14 +21,9 @@ from evalcore.shell.models.llama.decode import (
     score_rows,
     warp_logits,
 )
-from evalcore.shell.models.llama.tokens import (
-    count_shared,
-    encode_pair,
-    fit_pair,
-    plan_context,
-    plan_continuation,
-    roll_windows,
-)
+from evalcore.shell.models.llama.backend import find_weights, open_llama, read_settings
+from evalcore.shell.models.llama.tokens import count_shared, plan_context, plan_continuation
+from evalcore.shell.models.token_pair import encode_pair, fit_pair, roll_windows
 
 TOKENS = st.lists(st.integers(0, 3), min_size=1, max_size=40).map(tuple)
 
@@ -49,7 +43,7 @@ def test_windows_predict_every_token_once(tokens, longest):
 @given(TOKENS, TOKENS, st.integers(1, 50))
 def test_only_the_beginning_of_a_context_is_cut(context, continuation, longest):
     if len(continuation) > longest:
-        with pytest.raises(EvalError, match="at most n_ctx"):
+        with pytest.raises(EvalError, match="at most"):
             fit_pair(context, continuation, longest)
         return
     kept, same = fit_pair(context, continuation, longest)

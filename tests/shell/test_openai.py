@@ -18,7 +18,7 @@ from fault_server import serve
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Failure, Generate, LogLikelihood
 from evalcore.shell.models import find_backend
-from evalcore.shell.models.model import Heard, Question
+from evalcore.shell.models.model import Question
 from evalcore.shell.models.openai.arguments import ARGUMENTS, ServerKind, ServerSettings, read_settings
 from evalcore.shell.models.openai.backend import open_server
 from evalcore.shell.models.openai.body import parse_messages, render_messages
@@ -260,7 +260,8 @@ def test_a_placeholder_for_a_key_does_not_touch_answers(monkeypatch: pytest.Monk
     content = json.dumps({"choices": [{"index": 0, "text": f"the {key} set of 2024-02-01"}]}).encode()
     with serve(script=lambda number, body: (200, {}, content)) as server:
         model = open_server(COMPLETIONS, {"model": "m", "base_url": f"{server.url}?api-version=2024-02-01"})
-        assert list(model.ask([Question(Generate("x"))])) == [Heard(0, f"the {key} set of 2024-02-01", "")]
+        [heard] = model.ask([Question(Generate("x"))])
+        assert heard[:3] == (0, f"the {key} set of 2024-02-01", "")
 
 
 def every_escaped(text: str) -> str:
@@ -278,7 +279,7 @@ def test_an_echoed_key_is_hidden_however_it_is_spelled(
     with serve(script=lambda number, body: (status, {}, content.encode())) as server:
         [heard] = open_server(COMPLETIONS, {"model": "m", "base_url": server.url}).ask([Question(Generate("x"))])
     if status == 200:
-        assert heard == Heard(0, "Bearer [secret]!\n", "[secret]")
+        assert heard[:3] == (0, "Bearer [secret]!\n", "[secret]")
     assert key not in str(heard)
     assert spell(key) not in str(heard).replace("\\\\", "\\")
 
@@ -379,9 +380,11 @@ def test_the_fault_server_runs_by_itself(tmp_path: Path) -> None:
     ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
-        model = open_server(COMPLETIONS, {"model": "m", "base_url": child.stdout.readline().strip()}, base=0.001)
-        assert len(list(model.ask([Question(Generate(f"{n}?")) for n in range(30)]))) == 30
-        child.terminate()
+        try:
+            model = open_server(COMPLETIONS, {"model": "m", "base_url": child.stdout.readline().strip()}, base=0.001)
+            assert len(list(model.ask([Question(Generate(f"{n}?")) for n in range(30)]))) == 30
+        finally:
+            child.terminate()
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     assert len({line["prompt"] for line in lines}) == 30
     assert sum(line["fault"] is None for line in lines) == 30 < len(lines)

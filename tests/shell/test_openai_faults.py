@@ -47,7 +47,8 @@ def questions(count: int = 6) -> list[Question]:
 def ask(of: Model, asked: list[Question]) -> dict[int, Heard]:
     heard = [one for one in of.ask(asked) if isinstance(one, Heard)]
     assert sorted(one.at for one in heard) == list(range(len(asked)))
-    return {one.at: one._replace(more=False) for one in heard}  # which came together depends on the machine
+    # which came together, and how soon, depends on the machine
+    return {one.at: one._replace(more=False, spent=None) for one in heard}
 
 
 def reply_to(script: object, count: int = 1, **args: object) -> list[object]:
@@ -273,9 +274,9 @@ def test_how_a_reply_ended_is_kept_and_an_empty_text_is_an_answer() -> None:
         with serve(
             script=lambda number, body, f=finish: raw({"choices": [{**ONE, "text": "", "finish_reason": f}]})
         ) as server:
-            assert ask(model(server.url), questions(1))[0] == Heard(0, "", finish)
+            assert ask(model(server.url), questions(1))[0][:3] == (0, "", finish)
     with serve(script=lambda number, body: raw({"choices": [{"index": 0, "text": "x"}]})) as server:
-        assert ask(model(server.url), questions(1))[0] == Heard(0, "x", "")
+        assert ask(model(server.url), questions(1))[0][:3] == (0, "x", "")
 
 
 def test_a_body_too_large_is_not_read_to_its_end() -> None:
@@ -415,6 +416,7 @@ def test_closing_early_leaves_nothing_behind(
     capfd: pytest.CaptureFixture[str], recwarn: pytest.WarningsRecorder
 ) -> None:
     """Of eight requests one is answered; the others hang, and closing does not wait for them."""
+    asyncio.set_event_loop(None)  # a loop that another test left to its thread would be dropped only by ours
     gc.collect()  # what other tests left behind is not looked for here
     recwarn.clear()
     script = lambda number, body: "hang" if number else None  # noqa: E731

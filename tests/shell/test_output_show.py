@@ -8,6 +8,7 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -16,6 +17,7 @@ from msgspec.structs import replace
 from rich.cells import cell_len
 from test_output_rows import small_report
 
+import evalcore.shell.output
 from evalcore import EvalError
 from evalcore.shell.output.files.results import RunFacts, build_results
 from evalcore.shell.output.files.run_files import list_files, name_samples
@@ -103,7 +105,7 @@ def test_at_80_columns_rows_are_whole() -> None:
 def test_folded_names_keep_their_indent_and_break_at_marks(width: int) -> None:
     lines = body(render_table(QUICK, screen=Screen(width)))
     assert max(map(cell_len, lines)) <= width
-    assert all(line.startswith(("quickstart", " - ", "  - ", "   ")) for line in lines)
+    assert all(line.startswith(("quickstart", " - ", "   ")) for line in lines)
     words = {word for line in lines for word in line.split()}
     assert {"questions", "0.600", "236.4", "0.729"} <= words
     assert "exact_match@pass@2" in words or {"exact_match@", "pass@2"} <= words
@@ -290,3 +292,40 @@ def test_rich_is_loaded_only_for_the_table() -> None:
         "print([name for name in ('rich', 'yaml') if name in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+LONG = [
+    replace(
+        row,
+        alias="leaderboard_math_counting_and_probability_hard_" + row.alias,
+        filter="flexible-extract-of-the-last-number",
+        metric="exact_match_normalised@pass@16",
+        n=1_234_567,
+        failed=12,
+    )
+    for row in QUICK[1:]
+]
+
+
+@pytest.mark.parametrize("width", [80, 60])
+def test_however_long_names_are_value_interval_and_n_stay_on_the_screen(width: int) -> None:
+    lines = body(render_table(LONG, screen=Screen(width)))
+    assert max(map(cell_len, lines)) <= width
+    numbers = [line for line in lines if "1,234,567" in line]
+    assert len(numbers) == len(LONG)
+    for line, row in zip(numbers, LONG, strict=True):
+        value, interval = line.split("1,234,567")[0].split()[-2:]
+        assert float(value) == pytest.approx(row.value, rel=1e-3)
+        assert [float(end) for end in interval.split("–")] == pytest.approx([row.low, row.high], abs=0.01 * row.high)
+    assert len(lines) <= 8 * len(LONG)
+    assert all(line.startswith((" - ", "   ")) for line in lines)
+
+
+def test_columns_are_called_alike_in_every_command() -> None:
+    """The names of columns that several commands have stand in one place."""
+    rooms = Path(evalcore.shell.output.__path__[0])
+    files = [path for path in rooms.rglob("*.py") if path.name != "number_text.py"]
+    literal = re.compile(r'"(Tasks?|Metric|Filter|Value|adjusted p)"')
+    assert [(path.name, found) for path in files for found in literal.findall(path.read_text("utf-8"))] == []
+    heads = re.compile(r'(?:Column(?:\[\w+\])?\(|heads=\(|heads = \()"(number|metric|filter|value|n|p)"')
+    assert [(path.name, found) for path in files for found in heads.findall(path.read_text("utf-8"))] == []

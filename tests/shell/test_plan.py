@@ -47,7 +47,8 @@ def test_a_full_lm_eval_config_is_accepted_as_it_is(tmp_path: Path) -> None:
     assert plan.tasks == ("gsm8k", "arc_easy", "piqa")
     assert plan.gen_kwargs == {"temperature": 0.8, "stop": ("a",)}
     assert plan.seed == (0, 1, 2, 3)
-    assert [one.split(" ")[0] for one in warnings] == ["batch_size", "max_batch_size", "device", "wandb_args"]
+    assert [one.split(" ")[0] for one in warnings] == ["wandb_args"]
+    assert (plan.batch_size, plan.max_batch_size, plan.device) == (4, 8, "cuda:0")
 
 
 def test_every_interval_can_be_asked_for() -> None:
@@ -201,7 +202,18 @@ def test_a_flag_that_needs_no_value_does_not_eat_the_config() -> None:
     assert given.config == "run.yaml"
 
 
-@pytest.mark.parametrize("line", [["--limit", "x"], ["--num_fewshot", "1.5"], ["--model_args", "a"], ["--data", "{a"]])
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["--limit", "x"],
+        ["--num_fewshot", "1.5"],
+        ["--model_args", "a"],
+        ["--data", "{a"],
+        ["--data", '{"a":' + "[" * 100_000],
+        ["--prices", '{"a":' + "[" * 100_000],
+        ["--max_requests", "9" * 5000],  # which Python reads as no number
+    ],
+)
 def test_a_wrong_flag_is_a_message(line: list[str]) -> None:
     with pytest.raises(EvalError, match="expected"):
         parse(line)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from jinja2 import Environment, StrictUndefined
 
 from evalcore import EvalError
-from evalcore.shell.models.llama.chat import compile_chat
+from evalcore.shell.models.chat import compile_chat
 from evalcore.shell.prompts.fields import read_choices, read_target
 from evalcore.shell.prompts.templates.compile import compile_template
 

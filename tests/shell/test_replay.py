@@ -19,7 +19,8 @@ from evalcore.shell.models.dummy import BACKEND as DUMMY
 from evalcore.shell.models.model import OTHER_OPTIONS, Backend, Model, Question
 from evalcore.shell.models.replay import BACKEND as REPLAY
 from evalcore.shell.output.terminal.progress import UNSEEN
-from evalcore.shell.run.ask import Agenda, Item, ask_agenda
+from evalcore.shell.run.ask import ask_agenda
+from evalcore.shell.run.questions.agenda import Agenda, Item
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "lmeval_raw_logs"
 

@@ -163,7 +163,8 @@ def test_a_missing_answer_is_a_failed_document_and_exit_code_1(home: Path) -> No
     [
         (["--tasks", "smal"], "did you mean"),
         (["--model", "lama"], "did you mean 'llama'"),
-        (["--model", "hf"], "local-completions"),
+        (["--model", "sglang"], "local-completions"),
+        (["--model", "hf"], "pretrained"),
         (["--model_args", "seeed=1"], "seed"),
         (["--samples", '{"nope": [1]}'], "unknown task in samples"),
         (["--samples", '{"sums": [99]}'], "between 0 and 9"),

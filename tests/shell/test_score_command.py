@@ -629,3 +629,45 @@ def test_scoring_takes_a_few_steps_a_row(tmp_path, score):
         steps.append(count_steps(lambda folder=folder: score(folder)))
     assert steps[1] - steps[0] < 300 * (rows[1] - rows[0])  # 187 of them
     assert steps[2] - steps[1] < 300 * (rows[2] - rows[1])
+
+
+# --- names of filters -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bare", [False, True])
+def test_new_steps_keep_the_name_of_the_one_filter_they_replace(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], bare: bool
+) -> None:
+    """So old and new numbers pair; a bare log says by its rows what its filter was called."""
+    log = run / "samples_quickstart_simple_questions.jsonl"
+    if bare:
+        log = tmp_path / log.name
+        log.write_bytes((run / log.name).read_bytes())
+    typed = ["score", str(log), "--filter", NUMBER, "--reducer", "mean"]
+    assert main([*typed, "--output_path", str(tmp_path / "new"), "--quiet"]) == 0
+    results = json.loads((tmp_path / "new" / "results.json").read_text())["results"]["quickstart_simple_questions"]
+    assert {key.partition(",")[2] for key in results if "," in key} == {"first-word"}
+    capsys.readouterr()
+    assert main([*typed, "--filter_name", "mine", "--json", "--quiet"]) == 0
+    assert "exact_match,mine" in capsys.readouterr().out
+
+
+def test_old_and_new_numbers_pair_without_a_name_being_given(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    typed = ["score", str(run / "samples_quickstart_simple_questions.jsonl"), "--quiet", "--reducer", "mean"]
+    for folder, given in (("old", []), ("new", ["--filter", NUMBER])):
+        assert main([*typed, *given, "--output_path", str(tmp_path / folder)]) == 0
+    capsys.readouterr()
+    assert main(["compare", str(tmp_path / "old"), str(tmp_path / "new"), "--json"]) == 0
+    [line] = json.loads(capsys.readouterr().out)["pairs"][0]["lines"]
+    assert (line["filter"], line["n"]) == ("first-word", 30)
+
+
+def test_new_steps_in_place_of_several_filters_say_what_they_are_called(
+    run: Path, score: Callable[..., Results]
+) -> None:
+    found = score(run / "samples_quickstart_one_step.jsonl", "--filter", NUMBER)
+    assert "exact_match,none" in found["results"]["quickstart_one_step"]  # type: ignore[operator]
+    [told] = [one for one in found["evalcore"]["warnings"] if "several filters" in str(one)]  # type: ignore[attr-defined]
+    assert "(strict-match, flexible-extract), and these steps are called none" in told

@@ -146,7 +146,7 @@ def test_a_stopped_run_says_so_and_leaves_no_lock(
     assert (returned, "Traceback" in told) == (code, False)
     assert re.search(rf"{word} \([23] of 4 answers are in the answer log\)", told)  # the third may be on its way
     left = {path.name for path in (tmp_path / "stopped").iterdir()}
-    assert left == {"answers.jsonl", "config.yaml", "run.json"}
+    assert left == {".progress.json", "answers.jsonl", "config.yaml", "run.json"}
 
 
 # --- disks ------------------------------------------------------------------------------------------------------------

@@ -1,7 +1,9 @@
 """The pure part: the same records give the same bits. It reads no clock, file, environment or network.
 
 secret_names  names whose values are secret
+plain_text  text made safe to show, and numbers as people read them
 records/    what flows through the pipe
+prefixes    requests as a tree of token prefixes
 partials/   scores of some documents as bytes that merge
 stats/      errors, intervals, tests and plans, over numbers and influences
 filters/    raw replies to answers
@@ -18,4 +20,5 @@ pipeline    the five verbs in order: what the product runs
 lm_eval/    all that is lm-eval's: policy, errata, configs, file schemas
 compare/    two runs, document by document
 explain/    one document, from its replies to its part in every number
+notebook/   records as notebooks show them
 """

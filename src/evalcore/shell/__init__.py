@@ -2,6 +2,7 @@
 
 cli/        one file a command: parse, call, print
 config/     run configs and flags to a plan
+starter/    a file of questions to a task and a config
 tasks/      task files to task configs, trees and trusted code
 files/      paths, and addresses of files in stores
 data/       data files to documents
@@ -14,6 +15,8 @@ logs/       recorded answers of every format
 score/      score: recorded answers by old or new rules
 compare/    compare, check and power: recorded runs side by side
 explain/    explain and diff: documents and verdicts of recorded runs
+report/     recorded runs gathered for a page
+view/       folders of runs served to a browser of this machine
 output/     files, and what each command prints
 safety/     text, names, JSON and files that are safe to show and to write
 """

@@ -82,7 +82,7 @@ def add_interval(
         return estimate
     method, spread, scale = inference.method, estimate.spread.variance, estimate.scale
     bracket = own(inference.confidence) if own is not None and estimate.spread.df > 0 else None
-    if bracket is not None:  # what is known beside the value is told with every interval
+    if bracket is not None:  # what is known beside the value goes with every interval
         told = tuple(unique((*estimate.warnings, *bracket.warnings)))
         estimate = replace(estimate, warnings=told, reference=bracket.reference)
         if method.resampled is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import log, sqrt
 
 import numpy as np
+from msgspec import Struct
 
 from evalcore.core.aggregate.numbers import list_numbers, numbers, one_hot, pairs, two_of
 from evalcore.core.records.array import Floats64, Ints64, Sums
@@ -174,6 +175,37 @@ def bracket_ece(evidence: Evidence, confidence: float) -> Bracket | None:
         method=f"calibration(draws={CALIBRATION_DRAWS},seed={evidence.seed})",
         reference=("a calibrated model", float(by_chance.mean())),
     )
+
+
+class CalibrationBin(Struct, frozen=True):
+    """Documents of like confidence: how many, the means of both, and between what a calibrated model's accuracy is."""
+
+    count: int
+    confidence: float
+    accuracy: float
+    low: float
+    high: float
+
+
+def bin_confidences(given: Floats64, bins: int, confidence: float, seed: int = 0) -> tuple[CalibrationBin, ...]:
+    """Bin rows of (confidence, correct) as ``ece`` does; a calibrated model is in each bar at this ``confidence``.
+
+    >>> [one] = bin_confidences(np.array([[0.75, 1.0], [0.75, 0.0]]), 2, 0.5)
+    >>> one.count, one.confidence, one.accuracy, one.low, one.high
+    (2, 0.75, 0.5, 0.5, 1.0)
+    """
+    order, units = _order_rows(given, None)
+    scores = given[order]
+    places = _find_bins(scores, bins)
+    _, calibrated = _draw_gaps(scores[:, 0], scores[:, 1] - scores[:, 0], places, units, bins, seed)
+    out = []
+    for at in np.unique(places).tolist():
+        here = scores[places == at]
+        sure, right = (float(one) for one in here.mean(axis=0))
+        drawn = sure + calibrated[at] * len(scores) / len(here)
+        low, high = np.clip(np.quantile(drawn, ((1 - confidence) / 2, (1 + confidence) / 2)), 0, 1).tolist()
+        out.append(CalibrationBin(len(here), sure, right, low, high))
+    return tuple(out)
 
 
 def _order_rows(scores: Floats64, clusters: Ints64 | None) -> tuple[Ints64, Ints64]:

@@ -14,6 +14,7 @@ INTERVAL = "|ci:"
 """What precedes the name of an interval in a recipe."""
 
 VERSION = "0.1.0"
+"""The version of evalcore, whose only source this is: packages are built from it, recipes and results name it."""
 
 
 def recipe(parts: Mapping[str, object]) -> str:

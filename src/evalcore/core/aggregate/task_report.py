@@ -175,6 +175,7 @@ def _parts(asked: Estimand, estimate: Estimate) -> Mapping[str, object]:
         "metric": one.key.metric,
         "options": write_options(estimate.scale.options),
         "filter": one.key.filter,
+        "multiple_choice_by": task.config.get("multiple_choice_by"),
         "steps": ">".join(step.name for step in asked.pipeline.steps) if task.filters else None,
         "reducer": one.reducer,
         "repeats": _span(one.repeats),

@@ -14,7 +14,7 @@ from evalcore.core.groups.tree import Tree
 from evalcore.core.records.array import ColumnRecord
 from evalcore.core.records.document import DocumentRow
 from evalcore.core.records.errors import require_known
-from evalcore.core.records.frozen_dict import FrozenRecord
+from evalcore.core.records.frozen_dict import Displayed, FrozenRecord
 from evalcore.core.records.score import Scored
 from evalcore.core.records.task import MetricKey
 from evalcore.core.stats.families import benjamini_hochberg, holm
@@ -22,7 +22,7 @@ from evalcore.core.stats.pair_tests import PairInterval
 from evalcore.core.stats.sample_size import reach_of_test
 
 
-class ComparisonLine(FrozenRecord, frozen=True, kw_only=True):
+class ComparisonLine(FrozenRecord, Displayed, frozen=True, kw_only=True):
     """First run minus second, in one number of a task or a group, on the documents that both have a score for.
 
     ``better`` and ``worse`` are the documents (the first run's keys) where the first run does better and worse.
@@ -128,7 +128,7 @@ def find_correction(given: str | Correction) -> Correction:
     return CORRECTIONS[given]
 
 
-class Comparison(FrozenRecord, frozen=True, kw_only=True):
+class Comparison(FrozenRecord, Displayed, frozen=True, kw_only=True):
     """Two runs side by side. ``family`` counts the p-values that were corrected together.
 
     Differences up to ``margin``, if there is one, do not matter. ``rules`` are those in which the runs

@@ -11,6 +11,7 @@ from toolz import unique
 from evalcore.core.aggregate.task_report import aggregation_of
 from evalcore.core.compare.lines import ComparisonSide
 from evalcore.core.compare.rules import RuleMismatch, RuleSource
+from evalcore.core.filters.letter import KEY, LIKELIHOOD
 from evalcore.core.groups.edit import list_groups
 from evalcore.core.groups.tree import Group, Tree, child_names
 from evalcore.core.lm_eval.recorded_code import RecordedCode, are_alike, read_code, read_rule
@@ -206,11 +207,22 @@ def warn_of_metrics(a: ComparisonSide, b: ComparisonSide) -> Iterator[str]:
     """Name the metrics of each common task that only one run has, and filters that may be the same by other names."""
     theirs = {one.task.name: {column.key for column in one.columns} for one in b.scored}
     ours = {one.task.name: {column.key for column in one.columns} for one in a.scored if one.task.name in theirs}
-    alone = [(mine - theirs[task], theirs[task] - mine) for task, mine in ours.items()]
+    kinds = {one.task.name: _show_kind(one.task) for one in b.scored}
+    unlike = {one.task.name for one in a.scored if _show_kind(one.task) != kinds.get(one.task.name)}
+    for one in a.scored:
+        if one.task.name in unlike & ours.keys():
+            told = f"{_show_kind(one.task)} in {a.name}, {kinds[one.task.name]} in {b.name}"
+            yield f"{one.task.name}: asked in other ways, which are no measure of each other: {told}"
+    alone = [(mine - theirs[task], theirs[task] - mine) for task, mine in ours.items() if task not in unlike]
     yield from unique(hint for first, second in alone for hint in _match_filters(first, second))
     for task, mine in ours.items():
         for key in sorted(mine ^ theirs[task], key=str):
             yield f"{task}: only {a.name if key in mine else b.name} has {key}"
+
+
+def _show_kind(task: Task) -> str:
+    """By what multiple choice is asked."""
+    return f"multiple choice by {task.config.get(KEY) or LIKELIHOOD}"
 
 
 def _match_filters(mine: Iterable[MetricKey], theirs: Iterable[MetricKey]) -> Iterator[str]:

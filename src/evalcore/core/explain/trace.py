@@ -80,12 +80,12 @@ def trace_pipeline(
     seen = trace_filters(pipeline, texts, sample, filters)
     out: list[StepTrace] = []
     for step, (before, after) in zip(pipeline.steps, pairwise(seen), strict=True):
-        fired = Fired(_fill_options(step, filters), before.replies, before.rules, after.replies, after.rules)
+        fired = Fired(fill_options(step, filters), before.replies, before.rules, after.replies, after.rules)
         out.append(StepTrace(step.name, before.replies, after.replies, after.rules, filters[step.name].explain(fired)))
     return tuple(out)
 
 
-def _fill_options(step: Step, filters: PMap[str, Filter]) -> Mapping[str, object]:
+def fill_options(step: Step, filters: PMap[str, Filter]) -> Mapping[str, object]:
     """Fill a step's options with the defaults of its filter."""
     known = signature(filters[step.name].make).parameters.values()
     return {one.name: one.default for one in known if one.default is not Parameter.empty} | dict(step.options)

@@ -8,10 +8,12 @@ from inspect import signature
 from pyrsistent import PMap, pmap
 
 from evalcore.core.filters.extract import multi_choice_regex, regex, regex_pos, strip_thinking
+from evalcore.core.filters.letter import letter
 from evalcore.core.filters.reasons import (
     each_reply,
     tell_change,
     tell_choice,
+    tell_letter,
     tell_lookup,
     tell_match,
     tell_own_code,
@@ -31,6 +33,7 @@ from evalcore.core.filters.rewrite import (
     uppercase,
 )
 from evalcore.core.filters.select import majority_vote, take_first, take_first_k
+from evalcore.core.filters.spans import locate_end, locate_match, locate_text
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.records.request import Sample
@@ -38,17 +41,18 @@ from evalcore.core.records.task import Pipeline, Step
 
 FILTERS: PMap[str, Filter] = pmap(
     {
-        "take_first": Filter(take_first, leaves="first", texts=False, explain=tell_places),
-        "take_first_k": Filter(take_first_k, texts=False, explain=tell_places),
-        "majority_vote": Filter(majority_vote, leaves="one", texts=False, explain=tell_votes),
-        "regex": Filter(regex, explain=each_reply(tell_match)),
-        "multi_choice_regex": Filter(multi_choice_regex, explain=each_reply(tell_choice)),
+        "take_first": Filter(take_first, leaves="first", texts=False, explain=tell_places, locate=locate_text),
+        "take_first_k": Filter(take_first_k, texts=False, explain=tell_places, locate=locate_text),
+        "majority_vote": Filter(majority_vote, leaves="one", texts=False, explain=tell_votes, locate=locate_text),
+        "regex": Filter(regex, explain=each_reply(tell_match), locate=locate_match),
+        "multi_choice_regex": Filter(multi_choice_regex, explain=each_reply(tell_choice), locate=locate_text),
+        "letter": Filter(letter, explain=each_reply(tell_letter), locate=locate_text),
         "regex_pos": Filter(regex_pos, explain=each_reply(tell_tags)),
-        "strip_thinking": Filter(strip_thinking, explain=each_reply(tell_thinking)),
-        "remove_whitespace": Filter(remove_whitespace, explain=each_reply(tell_change)),
-        "lowercase": Filter(lowercase, explain=each_reply(tell_change)),
-        "uppercase": Filter(uppercase, explain=each_reply(tell_change)),
-        "strip_punctuation": Filter(strip_punctuation, explain=each_reply(tell_change)),
+        "strip_thinking": Filter(strip_thinking, explain=each_reply(tell_thinking), locate=locate_end),
+        "remove_whitespace": Filter(remove_whitespace, explain=each_reply(tell_change), locate=locate_text),
+        "lowercase": Filter(lowercase, explain=each_reply(tell_change), locate=locate_text),
+        "uppercase": Filter(uppercase, explain=each_reply(tell_change), locate=locate_text),
+        "strip_punctuation": Filter(strip_punctuation, explain=each_reply(tell_change), locate=locate_text),
         "map": Filter(map_values, texts=False, explain=each_reply(tell_lookup)),
         "format_span": Filter(format_span, explain=each_reply(tell_change)),
         "custom": Filter(custom, scope="task", texts=False, explain=tell_own_code),

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from evalcore.core.filters.letter import LETTER_RULES
 from evalcore.core.filters.reply import FELL_BACK, Explain, Fired
 from evalcore.core.filters.select import ballot
 
@@ -82,6 +83,13 @@ def tell_choice(fired: Fired, before: object, after: object, rule: int) -> str:
     if 0 <= rule < len(CHOICE_RULES):
         return f"rule {rule + 1} of {len(CHOICE_RULES)}: " + CHOICE_RULES[rule].format(pattern)
     return f"neither {pattern} nor a choice nor a letter after a colon was found: {_tell_fallback(fired, after)}"
+
+
+def tell_letter(fired: Fired, before: object, after: object, rule: int) -> str:
+    """Tell which rule found a letter."""
+    if 0 <= rule < len(LETTER_RULES):
+        return f"rule {rule + 1} of {len(LETTER_RULES)}: {LETTER_RULES[rule]}"
+    return f"no letter was found, or several: {_tell_fallback(fired, after)}"
 
 
 def tell_tags(fired: Fired, before: object, after: object, rule: int) -> str:

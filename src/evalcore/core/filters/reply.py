@@ -55,15 +55,26 @@ Explain = Callable[[Fired], tuple[str, ...]]
 """A note for every value that a step leaves: which rule fired."""
 
 
+Span = tuple[int, int, int]
+"""A part of a reply: the reply's place among those before a step, and where the part begins and ends."""
+Locate = Callable[[Fired], tuple[Span | None, ...]]
+"""Where every value that a step leaves was found, None where that is nowhere."""
+
+
 def _say_nothing(fired: Fired) -> tuple[str, ...]:
     return ("",) * len(fired.after)
+
+
+def _locate_nothing(fired: Fired) -> tuple[Span | None, ...]:
+    return (None,) * len(fired.after)
 
 
 class Filter(Struct, frozen=True):
     """A filter: how to make it from its options, and what the pipe needs to know about it.
 
     ``scope`` says whether it looks at one document or at the whole task, ``leaves`` which replies are left, ``texts``
-    whether it takes texts alone or replies of any kind.
+    whether it takes texts alone or replies of any kind. ``explain`` says in words what a step did, ``locate`` where in
+    the replies it found what it left.
     """
 
     make: Callable[..., FilterFn]
@@ -71,6 +82,7 @@ class Filter(Struct, frozen=True):
     leaves: Leaves = "all"
     texts: bool = True
     explain: Explain = _say_nothing
+    locate: Locate = _locate_nothing
 
 
 def replies(units: Iterable[Sequence[object]]) -> Replies:

@@ -19,20 +19,22 @@ class GroupRule(Struct, frozen=True):
     """A rule, and what the pipe needs to know about it.
 
     ``mean`` says that the number is a weighted mean of the tasks' numbers, which then may count as a sample of tasks;
-    ``alike`` that they must all be made by one aggregation, ``averages`` that this must be one that may be averaged.
+    ``alike`` that they must all be made by one aggregation, ``averages`` that this must be one that may be averaged;
+    ``pools`` that weights do not matter, as documents are all of one task.
     """
 
     fold: Callable[[GroupMetric, Sequence[Term]], Estimate]
     mean: bool = False
     alike: bool = False
     averages: bool = False
+    pools: bool = False
 
 
 GROUP_RULES: PMap[str, GroupRule] = pmap(
     {
         "mean": GroupRule(mean_of_means, mean=True, alike=True, averages=True),
         "macro": GroupRule(macro, mean=True),
-        "pool": GroupRule(pool, mean=True, alike=True),
+        "pool": GroupRule(pool, mean=True, alike=True, pools=True),
     }
 )
 

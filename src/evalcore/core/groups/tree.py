@@ -12,7 +12,7 @@ from msgspec.structs import force_setattr
 from toolz import concat, unique
 
 from evalcore.core.records.errors import EvalError, unknown
-from evalcore.core.records.frozen_dict import freeze_value
+from evalcore.core.records.frozen_dict import Displayed, freeze_value
 from evalcore.core.records.request import Options, freeze_options
 
 SEPARATOR = "::"
@@ -51,7 +51,7 @@ class GroupMetric(Struct, frozen=True):
             raise unknown("rule for missing tasks", str(self.missing), ("flag", "fail"), where)
 
 
-class Leaf(Struct, Generic[T_co], frozen=True):
+class Leaf(Struct, Displayed, Generic[T_co], frozen=True):
     """A task in a tree, with a value."""
 
     name: str
@@ -62,7 +62,7 @@ class Leaf(Struct, Generic[T_co], frozen=True):
             force_setattr(self, "value", freeze_value(self.value))
 
 
-class Group(Struct, Generic[T_co], frozen=True):
+class Group(Struct, Displayed, Generic[T_co], frozen=True):
     """A named collection of tasks and groups: it has a length, holds names, and iterates over its children.
 
     ``listed`` is what its config lists under ``task``, whether it is among the children or not.

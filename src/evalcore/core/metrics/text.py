@@ -69,6 +69,17 @@ def _same_when_normal(normalise: Callable[[Texts], Texts], predictions: Texts, g
     ]
 
 
+def acc(batch: GenBatch, options: Options) -> Floats | Marks:
+    """1 if the prediction is the gold, or one of them: the letter of the right choice, say.
+
+    >>> from evalcore.core.answers.text import make_texts
+    >>> acc(make_texts(["B", "[no letter]"], ["B", "A"]), {})
+    Floats(values=Array([1., 0.]))
+    """
+    refuse_unknown("acc", options, ())
+    return exact_match(batch, options)
+
+
 def quasi_exact_match(batch: GenBatch, options: Options) -> Floats | Marks:
     """HELM's: equal in lower case without punctuation, articles and extra whitespace.
 
@@ -194,6 +205,7 @@ CASELESS = freeze_options(ignore_case=True)
 TEXT_METRICS: PMap[str, Metric[GenBatch]] = pmap(
     {
         "exact_match": Metric(exact_match, gen_batch, options=None, explain=_tell_exact),
+        "acc": Metric(acc, gen_batch, options=None, explain=_tell_exact),
         "quasi_exact_match": Metric(quasi_exact_match, gen_batch, options=None),
         "includes": Metric(includes, gen_batch, "mean", True, (0.0, 1.0), None, CASELESS, _tell_included),
         "f1": Metric(f1, gen_batch, options=None),

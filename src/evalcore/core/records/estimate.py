@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 from evalcore.core.records.array import Array, ColumnRecord, Finalise, Floats64, Ints64, exact_sum
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.frozen_dict import ShallowRecord
+from evalcore.core.records.frozen_dict import Displayed, ShallowRecord
 from evalcore.core.records.lean.blend import Table
 from evalcore.core.records.outcome import Counts
 from evalcore.core.records.request import Options, freeze_options
@@ -191,7 +191,7 @@ class Makeup(ShallowRecord, frozen=True):
     across: AcrossTasks | None = None
 
 
-class Estimate(ShallowRecord, frozen=True, kw_only=True):
+class Estimate(ShallowRecord, Displayed, frozen=True, kw_only=True):
     """A value, its standard error and interval, and everything needed to combine, compare and audit it.
 
     ``n`` counts units (documents, or questions for ``acc_all``), and is None where it is not known; ``reason`` says

@@ -179,3 +179,14 @@ class FrozenRecord(Struct, frozen=True):
         for name, value in zip(self.__struct_fields__, astuple(self), strict=True):
             if isinstance(value, _CONTAINERS) and (frozen := freeze_value(value)) is not value:
                 force_setattr(self, name, frozen)
+
+
+class Displayed:
+    """A record that a notebook shows as HTML, written by what stands above all records."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        from evalcore.core.notebook.record_forms import write_html
+
+        return write_html(self)

@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from msgspec import field
 
 from evalcore.core.groups.tree import Tree
+from evalcore.core.plain_text import visible
 from evalcore.core.records.column import Column
 from evalcore.core.records.errors import EvalError, place, unknown
 from evalcore.core.records.estimate import Estimate
-from evalcore.core.records.frozen_dict import ShallowRecord
+from evalcore.core.records.frozen_dict import Displayed, ShallowRecord
 from evalcore.core.records.request import Options, freeze_options
 from evalcore.core.records.task import MetricKey
 
@@ -19,7 +20,7 @@ Directions = tuple[tuple[str, bool | None], ...]
 """Whether more is better, by metric."""
 
 
-class TaskReport(ShallowRecord, frozen=True, kw_only=True):
+class TaskReport(ShallowRecord, Displayed, frozen=True, kw_only=True):
     """A task's estimates in the order they were asked for, with the columns they rest on.
 
     ``directions`` are those that its results list, if other than its estimates'.
@@ -60,7 +61,7 @@ class TaskReport(ShallowRecord, frozen=True, kw_only=True):
         return f"TaskReport({self.name!r}, {len(self.estimates)} estimates, n_docs={self.n_docs})"
 
 
-class GroupReport(ShallowRecord, frozen=True, kw_only=True):
+class GroupReport(ShallowRecord, Displayed, frozen=True, kw_only=True):
     """A group's estimates, and what is missing."""
 
     name: str
@@ -78,7 +79,7 @@ class GroupReport(ShallowRecord, frozen=True, kw_only=True):
         return _get_estimate(self.name, self.estimates, key)
 
 
-class Report(ShallowRecord, frozen=True, kw_only=True):
+class Report(ShallowRecord, Displayed, frozen=True, kw_only=True):
     """Everything: tasks in the order they were run, groups children first, and the trees they come from.
 
     >>> sums = TaskReport(name="sums", estimates=((MetricKey("acc"), Estimate(value=0.75, ci=(0.3006, 0.9544), n=4)),))
@@ -131,10 +132,7 @@ HEADS = ("task", "metric", "filter", "value", "interval", "n")
 
 
 def _cells(name: str, key: MetricKey, estimate: Estimate) -> tuple[str, ...]:
-    names = (
-        "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
-        for text in (name, key.metric, key.filter)
-    )
+    names = map(visible, (name, key.metric, key.filter))
     value = "-" if estimate.value is None else f"{estimate.value:.4f}"
     interval = "-" if estimate.ci is None else f"{estimate.ci[0]:.4f} to {estimate.ci[1]:.4f}"
     return (*names, value, interval, "-" if estimate.n is None else str(estimate.n))

@@ -20,6 +20,8 @@ MULTIPLE_CHOICE = OutputType("multiple_choice")
 GENERATE_UNTIL = OutputType("generate_until")
 
 Options = PMap[str, object]
+CHOOSE = "choose_letter"
+"""The generation option that names the letters of which log-probabilities choose one."""
 
 
 def freeze_options(given: Mapping[str, object] | None = None, /, **named: object) -> Options:

@@ -10,14 +10,14 @@ from msgspec import Struct
 
 from evalcore.core.records.array import Floats64
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.frozen_dict import FrozenRecord
+from evalcore.core.records.frozen_dict import Displayed, FrozenRecord
 from evalcore.core.stats.influence import independent
 from evalcore.core.stats.links import IDENTITY, Link
 from evalcore.core.stats.quantiles import binomial_cdf, t_cdf, t_quantile
 from evalcore.core.stats.skewness import skew_quantiles
 
 
-class Difference(FrozenRecord, frozen=True):
+class Difference(FrozenRecord, Displayed, frozen=True):
     """First run minus second, with its error, interval and p-value if defined."""
 
     difference: float

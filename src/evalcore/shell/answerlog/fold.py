@@ -29,8 +29,8 @@ class LogState(Struct, frozen=True):
     """The content of a log.
 
     ``answers``: the last valid record of each key, where a success outranks any failure and a withdrawn record is as if
-    it had never been. ``models``: identities by
-    short name. ``problems``: damaged lines and conflicts, by line. ``torn``: a last line that was left half written.
+    it had never been; ``superseded``: the others, which were paid for as well. ``models``: identities by short name.
+    ``problems``: damaged lines and conflicts, by line. ``torn``: a last line that was left half written.
     ``whole``: the number of bytes before that; ``ends``: whether they end in a newline.
     """
 
@@ -40,6 +40,7 @@ class LogState(Struct, frozen=True):
     torn: bytes = b""
     whole: int = 0
     ends: bool = True
+    superseded: tuple[LoggedAnswer, ...] = ()
 
 
 def fold_lines(lines: Iterable[bytes], path: str = "answers.jsonl") -> LogState:
@@ -56,6 +57,7 @@ def fold_lines(lines: Iterable[bytes], path: str = "answers.jsonl") -> LogState:
     answers: dict[str, LoggedAnswer] = {}
     models: dict[str, str] = {}
     problems: list[str] = []
+    superseded: list[LoggedAnswer] = []
     torn, whole, known, ends = b"", 0, False, True
     for number, line in enumerate(lines, 1):
         ends = line.endswith(b"\n")
@@ -69,7 +71,7 @@ def fold_lines(lines: Iterable[bytes], path: str = "answers.jsonl") -> LogState:
         else:
             known = True
             if isinstance(record, LoggedAnswer):
-                if _enter_answer(answers, record):
+                if _enter_answer(answers, superseded, record):
                     problems.append(f"{path}:{number}: {CONFLICT} (key {record.key[:12]})")
             elif isinstance(record, ModelLine):
                 models[record.model] = record.identity
@@ -78,7 +80,8 @@ def fold_lines(lines: Iterable[bytes], path: str = "answers.jsonl") -> LogState:
         whole += len(line)
     if not known and (problems or not HEADER.startswith(torn.rstrip(b"\0"))):
         raise EvalError(f"{path}: not an answer log (no line of it is one); name another file or move this one away")
-    return LogState(FrozenDict(answers), FrozenDict(models), _cap_problems(problems, path), torn, whole, ends)
+    told = _cap_problems(problems, path)
+    return LogState(FrozenDict(answers), FrozenDict(models), told, torn, whole, ends, tuple(superseded))
 
 
 class DamagedLine(EvalError):
@@ -94,16 +97,22 @@ def _read_record(body: bytes) -> Line:
         raise DamagedLine(f"line not used: {wrong}") from wrong
 
 
-def _enter_answer(answers: dict[str, LoggedAnswer], new: LoggedAnswer) -> bool:
+def _enter_answer(answers: dict[str, LoggedAnswer], superseded: list[LoggedAnswer], new: LoggedAnswer) -> bool:
     """Enter an answer and return whether it contradicts an earlier one; no failure replaces a success."""
-    if new.withdrawn is not None:
-        answers.pop(new.key, None)
-        return False
     old = answers.get(new.key)
-    if old is None or old.failure is not None:
+    if new.withdrawn is not None:
+        if old is not None:
+            superseded.append(answers.pop(new.key))
+        return False
+    if old is None:
         answers[new.key] = new
         return False
-    if new.failure is not None:
+    if new.failure is not None and old.failure is None:
+        superseded.append(new)
+        return False
+    superseded.append(old)
+    if old.failure is not None:
+        answers[new.key] = new
         return False
     answers[new.key] = new
     return old.said != new.said

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Failure, Likelihood, Reply
+from evalcore.shell.answerlog.spent import Spent
 from evalcore.shell.data.wire import decode_line, encode_line
 
 FORMAT, VERSION = "evalcore-answers", 1
@@ -39,6 +40,7 @@ class LoggedAnswer(Struct, frozen=True, omit_defaults=True, gc=False):
     failure: str | None = None
     withdrawn: str | None = None
     finish: str = ""
+    spent: Spent | None = None
 
     @property
     def reply(self) -> Reply:
@@ -87,24 +89,25 @@ def name_model(identity: str) -> str:
     return sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
-def make_record(key: str, request: str, repeat: int, model: str, reply: Reply, finish: str = "") -> LoggedAnswer:
+def make_record(
+    key: str, request: str, repeat: int, model: str, reply: Reply, finish: str = "", spent: Spent | None = None
+) -> LoggedAnswer:
     """Bring an answer into its stored form.
 
     >>> make_record("k", "r", 0, "m", (float("-inf"), True)).loglik
     ('-inf', True, 0)
     """
     if isinstance(reply, str):
-        return LoggedAnswer(key, request, repeat, model, text=reply, finish=finish)
+        return LoggedAnswer(key, request, repeat, model, text=reply, finish=finish, spent=spent)
     if isinstance(reply, Withdrawn):
         return LoggedAnswer(key, request, repeat, model, withdrawn=reply.reason)
     if isinstance(reply, Failure):
-        return LoggedAnswer(key, request, repeat, model, failure=reply.reason, finish=finish)
+        return LoggedAnswer(key, request, repeat, model, failure=reply.reason, finish=finish, spent=spent)
     if isinstance(reply, tuple):
         value, greedy, tokens = (*reply, 0)[:3]
-        return LoggedAnswer(
-            key, request, repeat, model, loglik=(_spell_number(value), bool(greedy), int(tokens)), finish=finish
-        )
-    return LoggedAnswer(key, request, repeat, model, rolling=_spell_number(reply), finish=finish)
+        likely = (_spell_number(value), bool(greedy), int(tokens))
+        return LoggedAnswer(key, request, repeat, model, loglik=likely, finish=finish, spent=spent)
+    return LoggedAnswer(key, request, repeat, model, rolling=_spell_number(reply), finish=finish, spent=spent)
 
 
 def _spell_number(value: float) -> Number:

@@ -17,6 +17,7 @@ from evalcore.core.records.errors import EvalError
 from evalcore.shell.safety.replacement import refuse_write
 
 SILENT_SECONDS = 600
+LARGEST = 1 << 16
 
 
 class Holder(Struct, frozen=True):
@@ -64,6 +65,16 @@ def name_lock(path: Path) -> Path:
     'answers.jsonl.lock'
     """
     return path.with_name(path.name + ".lock")
+
+
+def is_held(path: Path) -> bool:
+    """Whether a log is being written, as its lock file says; of another host, whose processes nobody here knows, so.
+
+    >>> is_held(Path("no/such/log"))
+    False
+    """
+    holder = _read_holder(name_lock(path))
+    return holder is not None and not is_gone(holder)
 
 
 def touch_lock(path: Path) -> None:
@@ -139,8 +150,9 @@ def _create_lock(lock: Path, holder: Holder) -> bool:
 
 def _read_holder(lock: Path) -> Holder | None:
     try:
-        return msgspec.json.decode(lock.read_bytes(), type=Holder)
-    except (OSError, ValueError):
+        with open(lock, "rb") as file:
+            return msgspec.json.decode(file.read(LARGEST), type=Holder)
+    except (OSError, ValueError, RecursionError):
         return None
 
 

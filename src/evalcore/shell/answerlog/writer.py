@@ -13,7 +13,11 @@ from evalcore.core.records.request import Reply
 from evalcore.shell.answerlog.fold import LogState, fold_lines
 from evalcore.shell.answerlog.line import HEADER, Line, ModelLine, encode_record, make_record, name_model
 from evalcore.shell.answerlog.lock import hold_lock, touch_lock
+from evalcore.shell.answerlog.spent import Spent
 from evalcore.shell.safety.replacement import refuse_write
+
+Stored = tuple[str, str, int, Reply, str] | tuple[str, str, int, Reply, str, Spent | None]
+"""An answer to store: its key, its request, the repeat, the reply, why it ended and, where known, what it took."""
 
 
 class LogWriter:
@@ -25,15 +29,15 @@ class LogWriter:
         if self.model not in state.models:
             self._write([ModelLine(self.model, model)])
 
-    def append(self, key: str, request: str, repeat: int, reply: Reply, finish: str = "") -> None:
+    def append(
+        self, key: str, request: str, repeat: int, reply: Reply, finish: str = "", spent: Spent | None = None
+    ) -> None:
         """Store an answer. On return it is on the disk; on an error nothing of it is in the log."""
-        self.append_all([(key, request, repeat, reply, finish)])
+        self.append_all([(key, request, repeat, reply, finish, spent)])
 
-    def append_all(self, answers: Iterable[tuple[str, str, int, Reply, str]]) -> None:
+    def append_all(self, answers: Iterable[Stored]) -> None:
         """Store answers together, with one wait for the disk. On an error none of them is in the log."""
-        self._write(
-            [make_record(key, asked, repeat, self.model, reply, end) for key, asked, repeat, reply, end in answers]
-        )
+        self._write([make_record(one[0], one[1], one[2], self.model, *one[3:]) for one in answers])
 
     def _write(self, records: Iterable[Line]) -> None:
         if self._failed:

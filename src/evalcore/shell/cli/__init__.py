@@ -1,17 +1,13 @@
 """The command line: a command, its flags, an exit code. Each command is imported only when it is typed.
 
-flags    the flags of run and score: the keys of a run config
-inputs   flags that other commands share
-run      ask a model, score, write
-tasks    task files
-score    recorded answers scored again
-merge    partial scores of any machine closed into a run
-explain  one document
-diff     two scorings of the same answers
-compare  two or more runs
-power    how many documents a difference takes
-check    a gate for CI
-models   model backends
+flags          the flags of run and score: the keys of a run config
+inputs         flags that other commands share
+suggestions    what can be typed after each command
+shell_scripts  completion as each shell wants it written
+setup/         what is there before a run: init, tasks, models, completion
+numbers/       what makes numbers: run, score, merge
+look/          show, report, view, explain, diff
+judge/         compare, power, check
 """
 
 from __future__ import annotations
@@ -19,7 +15,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import NamedTuple
 
@@ -31,9 +27,10 @@ __all__ = ["COMMANDS", "main"]
 
 
 class Command(NamedTuple):
-    """What a command does, and what to say where it breaks."""
+    """What a command does, the room of its file, and what to say where it breaks."""
 
     summary: str
+    room: str
     kept: str = ""
     again: str = ""
 
@@ -41,20 +38,29 @@ class Command(NamedTuple):
 COMMANDS = {
     "run": Command(
         "ask a model, score its answers, write results and a table",
+        "numbers",
         kept="what was answered is in the answer log; ",
         again="; the same command goes on from what was answered",
     ),
-    "tasks": Command("list, search, show and check task files"),
-    "score": Command("score recorded answers again, of any harness, by old or new rules"),
-    "merge": Command("partial scores, of any machine and in any order, closed into a run"),
-    "explain": Command("one document: prompt, answer, filters, score, its part in every number"),
-    "diff": Command("which verdicts changed between two scorings of the same answers, and why"),
-    "compare": Command("two or more runs, document by document: differences, tests, what flipped"),
-    "power": Command("how many documents and repeats a difference takes, from a run's own spread"),
-    "check": Command("a gate for CI: fails on evidence of regression, not on noise"),
-    "models": Command("list the model backends and their arguments"),
+    "init": Command("make a task and a config from a file of questions (CSV, JSONL), and try them", "setup"),
+    "tasks": Command("list, search, show, check and begin task files", "setup"),
+    "score": Command("score recorded answers again, of any harness, by old or new rules", "numbers"),
+    "merge": Command("partial scores, of any machine and in any order, closed into a run", "numbers"),
+    "show": Command("the tables of finished runs again, from their results", "look"),
+    "explain": Command("one document: prompt, answer, filters, score, its part in every number", "look"),
+    "diff": Command("which verdicts changed between two scorings of the same answers, and why", "look"),
+    "compare": Command("two or more runs, document by document: differences, tests, what flipped", "judge"),
+    "report": Command("one or more runs as a page for a browser: numbers, intervals, differences, samples", "look"),
+    "view": Command("all runs of a folder in a browser, those that go on included", "look"),
+    "power": Command("how many documents and repeats a difference takes, from a run's own spread", "judge"),
+    "check": Command("a gate for CI: fails on evidence of regression, not on noise", "judge"),
+    "models": Command("list the model backends and their arguments", "setup"),
+    "completion": Command("a script by which bash, zsh or fish completes what is typed", "setup"),
 }
-"""Each is the ``main`` of the file of its name."""
+"""Each is the ``main`` of the file of its name, in its room."""
+
+THEIRS = {"ls": "tasks", "validate": "tasks check NAME"}
+"""Commands of lm-eval that have other names here."""
 
 RARELY = 50_000
 """After how many new objects a process of ours looks for garbage; Python's own 700 are a tenth of a short command."""
@@ -73,9 +79,9 @@ def write_usage() -> str:
     """One line for each command.
 
     >>> print(write_usage().splitlines()[2])
-      run      ask a model, score its answers, write results and a table
+      run        ask a model, score its answers, write results and a table
     """
-    return USAGE.format(commands="\n".join(f"  {name:8} {command.summary}" for name, command in COMMANDS.items()))
+    return USAGE.format(commands="\n".join(f"  {name:10} {command.summary}" for name, command in COMMANDS.items()))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -92,7 +98,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = run_typed(sys.argv[1:])
     except SystemExit as left:  # argparse, after --help or a flag that it does not know
         code = left.code if isinstance(left.code, int) else Exit.DONE
-    except KeyboardInterrupt as stopped:  # once more, while the first was told
+    except KeyboardInterrupt as stopped:  # once more, while the first was reported
         code = find_exit(stopped)
     gc.freeze()  # the process ends: what it holds is not searched once more
     return streams.settle(code)
@@ -113,8 +119,15 @@ def run_typed(given: list[str]) -> int:
     if given[0] not in COMMANDS:
         from evalcore.core.records.errors import unknown
 
-        return fail(str(unknown("command", given[0], COMMANDS)), Exit.BAD_INPUT)
+        hint = f"; lm-eval's {given[0]} is `evalcore {THEIRS[given[0]]}`" if given[0] in THEIRS else ""
+        return fail(f"{unknown('command', given[0], COMMANDS)}{hint}", Exit.BAD_INPUT)
     return run_guarded(given[0], given[1:])
+
+
+def find_main(name: str) -> Callable[[Sequence[str]], int]:
+    """The function that a command is; its file also has ``build_parser``."""
+    found: Callable[[Sequence[str]], int] = import_module(f"{__name__}.{COMMANDS[name].room}.{name}").main
+    return found
 
 
 def run_guarded(name: str, argv: Sequence[str]) -> int:
@@ -123,7 +136,7 @@ def run_guarded(name: str, argv: Sequence[str]) -> int:
 
     keep_secrets(argv)
     try:
-        return int(import_module(f"{__name__}.{name}").main(argv))
+        return find_main(name)(argv)
     except EvalError as wrong:
         return fail(str(wrong), find_exit(wrong))
     except KeyboardInterrupt as stopped:

@@ -109,5 +109,5 @@ def _read_json(name: str, raw: str) -> object:
         return parse_pairs(raw, name) if name == "data" else raw
     try:
         return msgspec.json.decode(raw)
-    except msgspec.DecodeError as wrong:
+    except (msgspec.DecodeError, RecursionError) as wrong:
         raise EvalError(f"expected --{name} as JSON with double quotes: {wrong}") from None

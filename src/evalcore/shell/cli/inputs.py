@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from evalcore.shell.safety.exit_codes import SHORT
@@ -16,6 +17,31 @@ class Parser(argparse.ArgumentParser):
         from evalcore.shell.safety.credentials import hide_credentials
 
         super().error(hide_credentials(hide_addresses(message)))
+
+    def parse_args(self, args: Sequence[str], namespace: argparse.Namespace | None = None) -> argparse.Namespace:  # type: ignore[override]
+        """What was typed; of a flag that is not known, the nearest that is."""
+        found, rest = self.parse_known_args(args, namespace)
+        if rest:
+            self.refuse(rest)
+        return found
+
+    def refuse(self, rest: Sequence[str]) -> NoReturn:
+        from evalcore.core.records.errors import unknown
+
+        told = (action for action in self._actions if action.help != argparse.SUPPRESS)
+        known = [next(filter(is_long, action.option_strings), "") for action in told]
+        for typed in filter(is_long, rest):
+            raise unknown("flag", typed.partition("=")[0], list(filter(None, known)))
+        self.error(f"unrecognized arguments: {' '.join(rest)}")
+
+
+def is_long(typed: str) -> bool:
+    """Whether this is a flag in full.
+
+    >>> is_long("--json"), is_long("-o"), is_long("--")
+    (True, False, False)
+    """
+    return typed.startswith("--") and len(typed) > 2
 
 
 def new_parser(command: str, what: str, examples: str, usage: str | None = None) -> argparse.ArgumentParser:
@@ -135,8 +161,8 @@ def _read_seconds(text: str) -> float:
         seconds = float(text)
     except ValueError:
         seconds = -1.0
-    if not 0 <= seconds < float("inf"):
-        raise argparse.ArgumentTypeError(f"expected seconds, or 0 for no limit, got {text!r}")
+    if not 0 <= seconds < 1e9:
+        raise argparse.ArgumentTypeError(f"expected below 1e9 seconds, or 0 for no limit, got {text!r}")
     return seconds
 
 
@@ -158,3 +184,21 @@ def add_columns(parser: argparse.ArgumentParser) -> None:
     tables = parser.add_argument_group("columns of plain tables (JSONL, CSV, Parquet), as in score")
     for name, what in {**COLUMNS, "score": "a score that was given already"}.items():
         tables.add_argument(f"--{name}", metavar="COLUMN", help=what)
+
+
+def spell_reading(keys: Mapping[str, object]) -> list[str]:
+    """Spell the flags by which another command reads the same runs in the same way.
+
+    >>> spell_reading({"score": "em", "bounds": ["em=0,1"], "rules_may_differ": True, "cluster": None, "flips": 3})
+    ['--rules_may_differ', '--bounds', 'em=0,1', '--score', 'em']
+    """
+    parser = argparse.ArgumentParser(add_help=False)
+    add_reading(parser)
+    add_columns(parser)
+    words: list[str] = []
+    for key, default in vars(parser.parse_args([])).items():
+        given = keys.get(key, default)
+        if given != default:
+            values = given if isinstance(given, list) else [given]
+            words += [word for value in values for word in (f"--{key}", *([] if value is True else [str(value)]))]
+    return words

@@ -22,9 +22,10 @@ from evalcore.shell.compare.conditions import find_model
 from evalcore.shell.compare.run_sides import ReadKeys, read_run, read_sides
 from evalcore.shell.config.values import Names, RunPath, list_names, split_names
 from evalcore.shell.logs.runs.run_record import Recorded
+from evalcore.shell.output.terminal.screen import DisplayedResult
 
 
-class Checked(FrozenRecord, frozen=True, kw_only=True):
+class Checked(DisplayedResult, FrozenRecord, frozen=True, kw_only=True):
     """A run's gates, and what else to know. ``runs`` are path and model of what was read.
 
     ``lead`` is what a reader must know before any gate.

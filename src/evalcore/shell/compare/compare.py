@@ -20,18 +20,19 @@ from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.records.task import MetricKey
 from evalcore.core.tables import EVALCORE
 from evalcore.shell.compare.alike import Alike, align_pairs
-from evalcore.shell.compare.conditions import explain_pairing, tell_pairs, tell_settings
+from evalcore.shell.compare.conditions import explain_pairing, tell_pairs, tell_settings, tell_twins
 from evalcore.shell.compare.rule_changes import OTHER_RULES, select_rules, tell_rules, tell_unknown_rules
 from evalcore.shell.compare.run_sides import ReadKeys, read_sides
 from evalcore.shell.config.values import Names, RunPath, list_names, split_names
 from evalcore.shell.files.given import parse_path
 from evalcore.shell.logs.runs.run_record import Recorded
+from evalcore.shell.output.terminal.screen import DisplayedResult
 
 MOST = 5
 ANY = MetricKey("")
 
 
-class Compared(FrozenRecord, frozen=True, kw_only=True):
+class Compared(DisplayedResult, FrozenRecord, frozen=True, kw_only=True):
     """Runs side by side: a comparison of every pair of them, corrected together.
 
     ``flips`` and ``unmatched`` say how many documents of each kind to list (None: all). ``lead`` is what a reader must
@@ -91,7 +92,7 @@ def compare(
     if draws < 1:
         raise EvalError(f"expected --draws of at least 1, got {draws}")
     paths = (a, b, *more)
-    named = _choose_names(names, paths)
+    named = choose_names(names, paths)
     runs, read = read_sides(paths, **reading)
     sides = [replace(side, name=name) for side, name in zip(read, named, strict=True)]
     pairs = tuple(combinations(range(len(runs)), 2))
@@ -117,6 +118,7 @@ def compare(
         unmatched=unmatched,
         warnings=(
             *warn_of_draws(adjusted, draws, 1 - confidence),
+            *tell_twins(labels, [parse_path(path) for path in paths]),
             *tell_settings(labels, runs),
             *alike,
         ),
@@ -136,6 +138,7 @@ def _explain_pairs(compared: Compared, alike: Sequence[Mapping[str, Alike]]) -> 
             (compared.runs[a], compared.runs[b]),
             comparison.documents,
             likeness,
+            most=compared.unmatched,
         )
     ]
     if not any(shared.both for comparison in compared.comparisons for shared in comparison.documents):
@@ -148,10 +151,10 @@ def _explain_pairs(compared: Compared, alike: Sequence[Mapping[str, Alike]]) -> 
 # --- names ----------------------------------------------------------------------------------------------------------
 
 
-def _choose_names(typed: Names | None, paths: Sequence[RunPath]) -> tuple[str, ...]:
+def choose_names(typed: Names | None, paths: Sequence[RunPath]) -> tuple[str, ...]:
     """The names of runs: as typed, else from their paths.
 
-    >>> _choose_names("new,old", ["a", "b"]), _choose_names(None, ["runs/a", "runs/b/"])
+    >>> choose_names("new,old", ["a", "b"]), choose_names(None, ["runs/a", "runs/b/"])
     (('new', 'old'), ('a', 'b'))
     """
     if typed is None:

@@ -16,6 +16,8 @@ COUNTED = {"zero": "count as 0", "exclude": "are left out"}
 MOST = 0.9
 """Less than this share of either run's documents in both is a warning that leads all else."""
 NAMED = 5
+FEW = 3
+"""The most ids that are named."""
 
 
 def find_model(results: Plain) -> str:
@@ -45,6 +47,17 @@ def describe_runs(runs: Sequence[Recorded]) -> tuple[str, ...]:
     return tuple(", ".join(filter(None, both)) for both in zip(*parts, strict=True))
 
 
+def tell_twins(labels: Sequence[str], paths: Sequence[object]) -> tuple[str, ...]:
+    """Runs that were named twice, of which nothing can be learned.
+
+    >>> tell_twins("ABC", ["runs/a", "runs/b", "runs/a"])
+    ('A and C are the same run: runs/a',)
+    """
+    first = {path: label for label, path in zip(reversed(labels), reversed(paths), strict=True)}
+    pairs = ((first[path], label, path) for label, path in zip(labels, paths, strict=True))
+    return tuple(f"{one} and {other} are the same run: {path}" for one, other, path in pairs if one != other)
+
+
 def tell_settings(labels: Sequence[str], runs: Sequence[Recorded]) -> tuple[str, ...]:
     """Other numbers of examples, other prompts and generation arguments, other rules for documents without a score."""
     rules = [find_rule(run.results) for run in runs]
@@ -71,12 +84,21 @@ def _tell_prompts(runs: Sequence[Recorded], task: str) -> str | None:
 
 
 def explain_pairing(
-    labels: tuple[str, str], runs: tuple[Recorded, Recorded], shared: Iterable[Shared], alike: Mapping[str, Alike]
+    labels: tuple[str, str],
+    runs: tuple[Recorded, Recorded],
+    shared: Iterable[Shared],
+    alike: Mapping[str, Alike],
+    *,
+    most: int | None = None,
 ) -> tuple[str, ...]:
-    """What a reader must know first: tasks of which few documents are paired, or paired by little."""
+    """What a reader must know first: tasks of which few documents are paired, or paired by little.
+
+    Ids of documents that are not paired are named, but no more than ``most``.
+    """
+    ids = FEW if most is None else min(most, FEW)
     known = [one for one in shared if one.both or one.only_a or one.only_b]
-    few = [_tell_few(labels, one, runs) for one in known if min(one.shares) < MOST]
-    some = [_tell_few(labels, one, runs) for one in known if min(one.shares) >= MOST and one.unclear]
+    few = [_tell_few(labels, one, runs, ids) for one in known if min(one.shares) < MOST]
+    some = [_tell_few(labels, one, runs, ids) for one in known if min(one.shares) >= MOST and one.unclear]
     return (
         *_cut_first(few),
         *group_texts((one.task, _tell_alike(alike[one.task])) for one in known if one.task in alike),
@@ -129,22 +151,25 @@ def _tell_alike(alike: Alike) -> str:
     )
 
 
-def _tell_few(labels: tuple[str, str], shared: Shared, runs: tuple[Recorded, Recorded]) -> str:
+def _tell_few(labels: tuple[str, str], shared: Shared, runs: tuple[Recorded, Recorded], most: int) -> str:
     counts = (shared.both + len(shared.only_a), shared.both + len(shared.only_b))
     of = " and ".join(f"{count:,} of {label}" for count, label in zip(counts, labels, strict=True))
     about = "; all numbers are about these alone" if shared.both else ""
     head = f"{shared.task}: only {count_documents(shared.both)} paired, of {of}{about}"
     if not (shared.only_a and shared.only_b):
         return head
+    if shared.by_id:
+        return f"{head}. {_tell_ids(labels, shared, runs, most)}"
     fields = [run.fields.get(shared.task, frozenset()) for run in runs]
-    return f"{head}. {_tell_ids(labels, shared, runs) if shared.by_id else _tell_unlike(labels, fields, runs[0].match)}"
+    return f"{head}. {_tell_unlike(labels, fields, runs[0].match)}"
 
 
-def _tell_ids(labels: tuple[str, str], shared: Shared, runs: tuple[Recorded, Recorded]) -> str:
+def _tell_ids(labels: tuple[str, str], shared: Shared, runs: tuple[Recorded, Recorded], most: int) -> str:
     lone = []
     for label, run, keys in zip(labels, runs, (shared.only_a, shared.only_b), strict=True):
         known = {row.key: row.id for row in run.side.documents.get(shared.task, ())}
-        lone.append(f"only {label} has {', '.join(repr(known[key]) for key in keys[:3])}")
+        named = ", ".join(repr(known[key]) for key in keys[:most]) or f"{len(keys):,} other{'s' * (len(keys) != 1)}"
+        lone.append(f"only {label} has {named}")
     return f"Documents are the same if their id is; {'; '.join(lone)}; --match FIELD tells them apart by other fields"
 
 

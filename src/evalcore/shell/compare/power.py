@@ -18,9 +18,10 @@ from evalcore.shell.compare.filter_names import parse_filters, rename_filter
 from evalcore.shell.compare.rule_changes import tell_rules
 from evalcore.shell.compare.run_sides import LogKeys, ReadKeys, read_known, read_sides
 from evalcore.shell.config.values import Names, RunPath, list_names, split_names
+from evalcore.shell.output.terminal.screen import DisplayedResult
 
 
-class Planned(FrozenRecord, frozen=True, kw_only=True):
+class Planned(DisplayedResult, FrozenRecord, frozen=True, kw_only=True):
     """Plans for the next run, what was asked, the files that were read, what a reader must know first, and warnings."""
 
     plans: tuple[PowerPlan, ...]

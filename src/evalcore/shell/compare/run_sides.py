@@ -13,6 +13,8 @@ from evalcore.core.compare.lines import ComparisonSide
 from evalcore.core.compare.power import Known
 from evalcore.core.lm_eval.result_file import lm_eval_results
 from evalcore.core.records.errors import EvalError
+from evalcore.core.records.report import Report
+from evalcore.core.records.task import MetricKey
 from evalcore.core.tables import EVALCORE, Tables
 from evalcore.shell.compare.alike import rename_alone
 from evalcore.shell.compare.filter_names import match_filters
@@ -102,6 +104,21 @@ def read_known(path: RunPath, **reading: Unpack[LogKeys]) -> tuple[tuple[Known, 
     if not known:
         raise EvalError(f"{read}: expected metrics under results, found none")
     return known, str(read), warnings
+
+
+Spreads = Mapping[tuple[str, MetricKey], Known]
+"""What is known of the error of each number."""
+
+
+def list_spreads(run: Recorded, report: Report | None = None) -> Spreads:
+    """List what is known of the error of each number: as the run's results have it, else as its ``report`` gives it.
+
+    A task that was renamed is known by its new name.
+    """
+    results = run.results or lm_eval_results(report or close_recorded(run))
+    names = {} if run.renamed is None else {run.renamed: run.side.scored[0].task.name}
+    listed = list_known(results, run.tables or EVALCORE)
+    return {(names.get(known.name, known.name), known.key): known for known in listed}
 
 
 def _read_results(path: Path, reading: LogKeys) -> tuple[Path, Mapping[str, object], tuple[str, ...]]:

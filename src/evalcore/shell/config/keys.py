@@ -17,11 +17,13 @@ class Key(NamedTuple):
 
 
 NOT_SENT = "nothing is uploaded; the run folder holds everything"
-OWN_BATCHES = "each model sorts and groups its own requests"
 
 KEYS: dict[str, Key] = {
     "model": Key("text", "name of the model backend (see `evalcore models`)", "-M"),
     "model_args": Key("pairs", "arguments of the backend: key=value,key2=value2 or a JSON object", "-a"),
+    "batch_size": Key("text", "as batch_size in model_args, of a backend that has batches", "-b"),
+    "max_batch_size": Key("int", "the most that batch_size: auto may be"),
+    "device": Key("text", "as device in model_args, of a backend that has devices"),
     "tasks": Key("names", "names, globs, YAML files, folders; separated by spaces or commas", "-t"),
     "num_fewshot": Key("int", "examples before each question (a task that sets 0 keeps 0)", "-f"),
     "limit": Key("number", "documents per task: a count, or below 1 a share", "-L"),
@@ -31,6 +33,9 @@ KEYS: dict[str, Key] = {
     "output_path": Key("text", "the run folder", "-o"),
     "log_samples": Key("flag", "write samples_<task>.jsonl (default: true)", "-s"),
     "predict_only": Key("flag", "ask and record, measure nothing", "-x"),
+    "multiple_choice_by": Key(
+        "text", "how multiple_choice tasks are asked: likelihood (default), letter or letter_logprobs (chat models)"
+    ),
     "system_instruction": Key("text", "text of the system turn, before a task's description"),
     "apply_chat_template": Key("flag", "prompts through the model's chat template"),
     "fewshot_as_multiturn": Key("flag", "examples as turns of a conversation (default with a chat template)"),
@@ -54,11 +59,12 @@ KEYS: dict[str, Key] = {
     "workers": Key("int", "how many processes of an engine (all cores)"),
     "address": Key("text", "HOST:PORT of a Ray cluster (one that runs here, else a new one)"),
     "doc_timeout": Key("number", "seconds that scoring a document or filling a template may take (60; 0: no limit)"),
-    "trust": Key("names", "files or folders whose code may run; PATH@sha256:HEX pins a file"),
+    "prices": Key("pairs", "dollars per million tokens: input=0.15,output=0.60 (also cached_input)"),
+    "max_cost": Key("number", "stop asking once the run has cost so many dollars (needs prices)"),
+    "max_requests": Key("int", "stop asking once the run has made so many requests"),
+    "report": Key("flag", "write a page for a browser: report.html in the run folder, or the FILE given"),
+    "trust": Key("names", "files or folders whose code may run (PATH@sha256:HEX pins a file); model:NAME, of a model"),
     # accepted but ignored
-    "batch_size": Key("text", "", "-b", ignored=OWN_BATCHES),
-    "max_batch_size": Key("int", "", ignored=OWN_BATCHES),
-    "device": Key("text", "", ignored="give it to the backend that has devices, in model_args"),
     "cache_requests": Key("text", "", ignored="building requests takes microseconds"),
     "check_integrity": Key("flag", "", ignored="use `evalcore tasks check`"),
     "show_config": Key("flag", "", ignored="config.yaml in the run folder, and `evalcore tasks show`"),
@@ -67,5 +73,5 @@ KEYS: dict[str, Key] = {
     "wandb_config_args": Key("pairs", "", ignored=NOT_SENT),
     "trackio_args": Key("pairs", "", ignored=NOT_SENT),
     "hf_hub_log_args": Key("pairs", "", ignored=NOT_SENT),
-    "trust_remote_code": Key("flag", "", ignored="code runs only from files named by `trust`"),
+    "trust_remote_code": Key("flag", "", ignored="code runs only where `trust` names it (that of a model: docs/hf.md)"),
 }

@@ -20,6 +20,17 @@ def find_path(given: str, home: Path | None) -> str:
     return given if fixed or home is None or not _leads_somewhere(home, given) else str(home / given)
 
 
+def find_paths(given: object, home: Path | None) -> object:
+    """Find paths anywhere inside a value, as they are seen from here or from the config's folder."""
+    if isinstance(given, str):
+        return find_path(given, home)
+    if isinstance(given, Mapping):
+        return {key: find_paths(one, home) for key, one in given.items()}
+    return (
+        [find_paths(one, home) if isinstance(one, str) else one for one in given] if isinstance(given, tuple) else given
+    )
+
+
 def is_path(spec: str) -> bool:
     """Whether an entry of ``tasks:`` can only be a path.
 

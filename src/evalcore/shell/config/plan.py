@@ -16,6 +16,7 @@ from evalcore.core.records.outcome import Rule
 from evalcore.shell.config.keys import KEYS
 from evalcore.shell.config.locations import anchor_paths, is_path, locate_key, locate_message
 from evalcore.shell.config.plan_secrets import find_credentials, refuse_hidden
+from evalcore.shell.config.prices import Prices
 from evalcore.shell.config.values import parse_allowance, parse_pairs, split_tasks
 from evalcore.shell.files.given import parse_path
 from evalcore.shell.safety.credentials import note_credentials
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 SEEDS = (0, 1234, 1234, 1234)
 PATH_ARGS = ("path", "paths")
 """The model arguments that are paths."""
-
 HERE = "serial"
 """The engine of a plan that names none."""
 
@@ -57,6 +57,10 @@ class Plan(FrozenRecord, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     log_samples: bool = True
     predict_only: bool = False
     system_instruction: str | None = None
+    multiple_choice_by: str | None = None
+    batch_size: int | str | None = None
+    max_batch_size: int | None = None
+    device: str | None = None
     apply_chat_template: bool | str = False
     fewshot_as_multiturn: bool | None = None
     seed: tuple[int | None, int | None, int | None, int | None] = SEEDS
@@ -78,6 +82,10 @@ class Plan(FrozenRecord, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     workers: int | None = None
     address: str | None = None
     doc_timeout: float = BUDGET
+    prices: Prices | None = None
+    max_cost: float | None = None
+    max_requests: int | None = None
+    report: bool | str = False
     trust: tuple[str | Pin, ...] = ()
 
 
@@ -87,13 +95,14 @@ def list_choices(tables: Tables | None = None) -> Mapping[str, tuple[str, ...]]:
     >>> sorted(list_choices()["policy"])
     ['evalcore', 'lm-eval-0.4.13']
     """
+    from evalcore.core.filters.letter import KEY, WAYS
     from evalcore.core.lm_eval.policy import POLICIES  # here, because these tables take time to load
     from evalcore.core.stats.influence import ERROR_FORMS
     from evalcore.core.stats.intervals import INTERVALS
     from evalcore.shell.engines.engines import ENGINES
 
     few = {"on_unscorable": ("exclude", "zero", "fail"), "engine": tuple(ENGINES), "stderr": tuple(ERROR_FORMS)}
-    return {"policy": tuple(POLICIES), "ci": tuple(tables.intervals if tables else INTERVALS), **few}
+    return {"policy": tuple(POLICIES), "ci": tuple(tables.intervals if tables else INTERVALS), KEY: WAYS, **few}
 
 
 class Read(NamedTuple):
@@ -105,18 +114,12 @@ class Read(NamedTuple):
 
 def read_config(path: Path | None, flags: Mapping[str, object], tables: Tables | None = None) -> Read:
     """Read the plan of a config file with flags over it; either may be missing."""
-    from evalcore.shell.config.yaml_file import read_yaml
+    from evalcore.shell.config.config_file import read_file
 
     flags = {key: _anchor_flag(key, value) for key, value in flags.items()}
     if path is None:
         return make_plan(flags, "the command line", "", tables)
-    try:
-        text = path.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as wrong:
-        raise EvalError(f"cannot read the run config {path}: {wrong}") from wrong
-    value = read_yaml(text, str(path)).value
-    if not isinstance(value, dict):
-        raise EvalError(f"{path}: expected a mapping of keys such as model and tasks, got {type(value).__name__}")
+    value, text = read_file(path)
     whole = {**value, **flags}
     try:
         return make_plan(whole, str(path), text, tables)
@@ -144,9 +147,9 @@ def make_plan(
 ) -> Read:
     """Make a plan of checked keys and values; warn of keys without effect.
 
-    >>> read = make_plan({"model": "dummy", "tasks": "a,b", "device": "cuda:0"})
+    >>> read = make_plan({"model": "dummy", "tasks": "a,b", "verbosity": "INFO"})
     >>> read.plan.tasks, read.warnings
-    (('a', 'b'), ('device has no effect: give it to the backend that has devices, in model_args',))
+    (('a', 'b'), ('verbosity has no effect: use --quiet',))
     """
     note_credentials(find_credentials(given))
     for key in given:
@@ -177,7 +180,7 @@ def make_plan(
 def _unify_value(key: str, value: object, where: str) -> object:
     """Bring what lm-eval writes in several ways into one form."""
     match key, value:
-        case (("model_args" | "gen_kwargs" | "metadata"), str()):
+        case (("model_args" | "gen_kwargs" | "metadata" | "prices"), str()):
             return parse_pairs(value, key)
         case "tasks", (str() | dict()):
             return split_tasks([value])
@@ -187,7 +190,7 @@ def _unify_value(key: str, value: object, where: str) -> object:
             return [value]
         case "include_path", str():
             return [value]
-        case "apply_chat_template", ("true" | "True" | "false" | "False"):
+        case (("apply_chat_template" | "report"), ("true" | "True" | "false" | "False")):
             return value in ("true", "True")
         case "samples", str():
             return _read_samples(value, where)
@@ -221,13 +224,17 @@ def _check_plan(plan: Plan, where: str) -> None:
     refuse_hidden({"model_args": plan.model_args, "gen_kwargs": plan.gen_kwargs, "tasks": plan.tasks}, where)
     if plan.limit is not None and plan.samples is not None:
         raise EvalError(f"expected limit or samples, got both - at {where}")
+    if plan.max_cost is not None and plan.prices is None:
+        raise EvalError(f"max_cost needs prices, such as prices: {{input: 0.15, output: 0.60}} - at {where}")
     if plan.fewshot_as_multiturn and not plan.apply_chat_template:
         raise EvalError(f"fewshot_as_multiturn needs apply_chat_template: true - at {where}")
     for key, value, good, wanted in (
         ("limit", plan.limit, plan.limit is None or 0 < plan.limit < inf, "a number above 0"),
         ("num_fewshot", plan.num_fewshot, (plan.num_fewshot or 0) >= 0, "at least 0"),
         ("workers", plan.workers, plan.workers is None or plan.workers >= 1, "at least 1"),
-        ("doc_timeout", plan.doc_timeout, 0 <= plan.doc_timeout < inf, "seconds, or 0 for no limit"),
+        ("max_cost", plan.max_cost, plan.max_cost is None or 0 <= plan.max_cost < inf, "a number of dollars"),
+        ("max_requests", plan.max_requests, (plan.max_requests or 0) in range(1 << 63), "at least 0, below 2^63"),
+        ("doc_timeout", plan.doc_timeout, 0 <= plan.doc_timeout < 1e9, "below 1e9 seconds, or 0 for no limit"),
     ):
         if not good:
             raise EvalError(f"expected {key} to be {wanted}, got {value} - at {where}")

@@ -16,6 +16,8 @@ RunPath = str | Path
 Names = str | Iterable[str]
 """A name, or several."""
 
+LONGEST = 300
+"""How many characters a number has at most; Python itself refuses very long ones."""
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?)")
 WORDS = {"true": True, "false": False, "none": None, "null": None}
 
@@ -29,7 +31,7 @@ def parse_value(text: str) -> object:
     text = text.strip()
     if text.lower() in WORDS:
         return WORDS[text.lower()]
-    if NUMBER.fullmatch(text):
+    if NUMBER.fullmatch(text) and len(text) <= LONGEST:
         return float(text) if set(text) & set(".eE") else int(text)
     if text[:1] in "\"'[{(" and text:
         try:
@@ -78,7 +80,7 @@ def parse_pairs(given: str | Sequence[str], what: str) -> dict[str, object]:
     if len(parts) == 1 and parts[0].lstrip().startswith("{"):
         try:
             return msgspec.json.decode(parts[0], type=dict[str, object])
-        except msgspec.DecodeError as wrong:
+        except (msgspec.DecodeError, RecursionError) as wrong:
             raise EvalError(
                 f"expected {what} as a JSON object with double quotes: {wrong}"
             ) from None  # the rest may be secret

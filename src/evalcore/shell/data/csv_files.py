@@ -52,9 +52,12 @@ def read_csv(path: Path, options: Mapping[str, object]) -> list[Doc]:
         names = [str(at) for at in range(len(rows[0][1]))] if rows else []
     else:
         names, rows = (name_columns(rows[0][1]), rows[1:]) if rows else ([], [])
+    mark = options.get("delimiter") or options.get("sep") or ","
     for line, row in rows:
         if len(row) > len(names):
-            raise EvalError(f"{path}:{line}: expected {len(names)} cells, got {len(row)}")
+            raise EvalError(
+                f"{path}:{line}: expected {len(names)} cells, got {len(row)}; a cell with {mark!r} in it needs quotes"
+            )
     blank = NO_VALUE if options.get("keep_default_na", True) and options.get("na_filter", True) else frozenset()
     cells = [[row[at] if at < len(row) else None for _, row in rows] for at in range(len(names))]
     columns = [type_column(column, blank) for column in cells]
@@ -62,9 +65,9 @@ def read_csv(path: Path, options: Mapping[str, object]) -> list[Doc]:
 
 
 def _raise_fault(row: Row | LineFault) -> Row:
-    """Raise a row that is a fault."""
+    """Raise a row that is a fault, which only undecodable bytes make it."""
     if isinstance(row, LineFault):
-        raise row
+        raise EvalError(f"{row}; save the file as UTF-8, or name its encoding (dataset_kwargs: encoding)") from row
     return row
 
 
@@ -78,22 +81,22 @@ def read_rows(file: IO[bytes], path: Path, options: Mapping[str, object]) -> Ite
     encoding = "utf-8-sig" if given.lower() in ("utf-8", "utf8") else given
     before = csv.field_size_limit(MOST_CELL)  # the standard library has one limit for all readers
     try:
-        text = io.TextIOWrapper(file, encoding, "surrogateescape", newline="")
-        reader = csv.reader(chain(text, _note_end(ended)), **words)  # type: ignore[arg-type]  # its errors are caught below
-        skip, last, faults = options.get("skiprows"), 0, _find_faults(path, given)
-        for at, row in enumerate(row for row in reader if row):
-            if ended and words["quoting"] != csv.QUOTE_NONE:
-                raise LineFault(str(path), last + 1, "expected a closing quote, found the end of the file")
-            before_it, last = last, reader.line_num
-            if isinstance(skip, int) and at < skip:
-                continue
-            try:
-                "".join(row).encode()  # a cheap test: it fails on undecodable bytes
-            except UnicodeEncodeError:
-                unknown_place = LineFault(str(path), last, f"not {given}")
-                yield next((one for one in faults if one.line > before_it), unknown_place)
-            else:
-                yield last, row
+        with io.TextIOWrapper(file, encoding, "surrogateescape", newline="") as text:
+            reader = csv.reader(chain(text, _note_end(ended)), **words)  # type: ignore[arg-type]  # its errors are caught below
+            skip, last, faults = options.get("skiprows"), 0, _find_faults(path, given)
+            for at, row in enumerate(row for row in reader if row):
+                if ended and words["quoting"] != csv.QUOTE_NONE:
+                    raise LineFault(str(path), last + 1, "expected a closing quote, found the end of the file")
+                before_it, last = last, reader.line_num
+                if isinstance(skip, int) and at < skip:
+                    continue
+                try:
+                    "".join(row).encode()  # a cheap test: it fails on undecodable bytes
+                except UnicodeEncodeError:
+                    unknown_place = LineFault(str(path), last, f"not {given}")
+                    yield next((one for one in faults if one.line > before_it), unknown_place)
+                else:
+                    yield last, row
     except EvalError:
         raise
     except UnicodeDecodeError as wrong:  # in encodings whose newline is not one byte

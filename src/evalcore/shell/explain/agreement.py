@@ -36,7 +36,7 @@ class Traced(Struct, frozen=True):
     def kept(self) -> tuple[str, ...]:
         """What is left of the replies, as text: by the trace, else by the log."""
         if self.trace is not None and self.trace.problem is None:
-            return _flatten_texts(self.trace.kept) if len(self.trace.steps) == 1 else tuple(map(str, self.trace.kept))
+            return flatten_texts(self.trace.kept) if len(self.trace.steps) == 1 else tuple(map(str, self.trace.kept))
         return self.said or ()
 
 
@@ -68,11 +68,15 @@ def list_said_texts(logged: Logged, name: str) -> tuple[str, ...] | None:
     given = logged.kept[name]
     listed = given if isinstance(given, list | tuple) else [given]
     generated = all(isinstance(one, Generate) for one in logged.requests)
-    return _flatten_texts(listed) if generated else tuple(map(str, listed))
+    return flatten_texts(listed) if generated else tuple(map(str, listed))
 
 
-def _flatten_texts(values: Iterable[object]) -> tuple[str, ...]:
-    """Texts as they are, those inside lists one by one."""
+def flatten_texts(values: Iterable[object]) -> tuple[str, ...]:
+    """List texts as they are, those inside lists one by one.
+
+    >>> flatten_texts(["a", ("b", "c")])
+    ('a', 'b', 'c')
+    """
     nested = (one if isinstance(one, list | tuple) else (one,) for one in values)
     return tuple(str(one) for some in nested for one in some)
 
@@ -111,4 +115,4 @@ def _agrees(task: Task, trace: DocumentTrace, said: tuple[str, ...] | None) -> b
     """Whether a trace ends where the log does; None where that cannot be told."""
     if said is None or task.output_type != GENERATE_UNTIL or trace.problem is not None:
         return None
-    return _flatten_texts(trace.kept) == said
+    return flatten_texts(trace.kept) == said

@@ -68,6 +68,11 @@ def _list_filters_besides(keys: Iterable[MetricKey], others: Iterable[MetricKey]
     return tuple(dict.fromkeys(key.filter for key in keys if key.filter not in known))
 
 
+def pair_documents(a: Sequence[DocumentRow], b: Sequence[DocumentRow]) -> tuple[tuple[int, int], ...]:
+    """The numbers of the documents that both sides have; those of the same log are matched each with itself."""
+    return tuple((row.key, row.key) for row in a) if a == b else match_documents(a, b).pairs
+
+
 def diff_task(
     a: Scored,
     b: Scored,
@@ -76,8 +81,7 @@ def diff_task(
     wanted: Sequence[str] = (),
 ) -> TaskDiff:
     """The verdicts of a task that changed, its documents matched as in a comparison; ``wanted`` names metrics."""
-    paired = documents[0] == documents[1]  # each is matched with itself
-    both = tuple((row.key, row.key) for row in documents[0]) if paired else match_documents(*documents).pairs
+    both = pair_documents(*documents)
     rest_a, rest_b = (
         tuple(row.key for row in rows if row.key not in known)
         for rows, known in zip(documents, ({one for one, _ in both}, {two for _, two in both}), strict=True)

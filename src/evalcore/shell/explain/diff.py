@@ -17,7 +17,8 @@ from evalcore.shell.compare.run_sides import LogKeys, build_search
 from evalcore.shell.config.values import Names, RunPath, list_names
 from evalcore.shell.explain.agreement import Traced, trace_logged
 from evalcore.shell.explain.answers import hash_answers, pick_documents
-from evalcore.shell.explain.changes import Change, TaskDiff, diff_task
+from evalcore.shell.explain.backends import BackendDiff, are_apart, diff_backends, name_backend
+from evalcore.shell.explain.changes import Change, TaskDiff, diff_task, pair_documents
 from evalcore.shell.explain.run_source import (
     RunSource,
     build_run_report,
@@ -29,6 +30,7 @@ from evalcore.shell.explain.run_source import (
 from evalcore.shell.files.given import parse_path
 from evalcore.shell.logs.log import Logged
 from evalcore.shell.logs.runs.run_record import Recorded
+from evalcore.shell.output.terminal.screen import DisplayedResult
 from evalcore.shell.safety.timer import BUDGET, allow_seconds
 
 
@@ -56,8 +58,11 @@ class NumberChange(Struct, frozen=True):
         return None if self.before is None or self.after is None else self.after - self.before
 
 
-class Diffed(FrozenRecord, frozen=True):
-    """Two scorings: the tasks of both, what only one has, the numbers before and after, and the changes to show."""
+class Diffed(DisplayedResult, FrozenRecord, frozen=True):
+    """Two scorings: the tasks of both, what only one has, the numbers before and after, and the changes to show.
+
+    ``stages`` says where two backends part; None where it was not looked for.
+    """
 
     a: RunSource
     b: RunSource
@@ -66,6 +71,7 @@ class Diffed(FrozenRecord, frozen=True):
     tasks_b: tuple[str, ...]
     numbers: tuple[NumberChange, ...]
     details: tuple[Detail, ...]
+    stages: BackendDiff | None = None
 
     @property
     def changed(self) -> bool:
@@ -73,7 +79,8 @@ class Diffed(FrozenRecord, frozen=True):
         parts = (
             one.changes or one.answered or one.only_a or one.only_b or one.keys_a or one.keys_b for one in self.tasks
         )
-        return bool(self.tasks_a or self.tasks_b) or any(map(bool, parts))
+        parted = self.stages is not None and any(task.parted for task in self.stages.tasks)
+        return bool(self.tasks_a or self.tasks_b or parted) or any(map(bool, parts))
 
 
 def diff_runs(
@@ -84,11 +91,13 @@ def diff_runs(
     metric: Names = (),
     limit: int | None = 20,
     doc_timeout: float = BUDGET,
+    stages: bool = False,
     **reading: Unpack[LogKeys],
 ) -> Diffed:
     """Compare two scorings; the keys are the flags of ``evalcore diff``.
 
-    ``limit`` is how many changes of each task are looked at closely.
+    ``limit`` is how many changes of each task are looked at closely. ``stages`` looks for where documents part, which
+    is done anyway where the runs are of two backends.
     """
     tasks, metrics = list_names(task), list_names(metric)
     run_a, run_b = _open_both(a, b, tasks, reading)
@@ -111,7 +120,15 @@ def diff_runs(
         tuple(name for name in of_b if name not in of_a and _fits(name, tasks)),
         tuple(_list_numbers(before, after, keys, {key for _, key in keys})),
         details,
+        _find_stages(run_a, run_b, names, asked=stages),
     )
+
+
+def _find_stages(a: RunSource, b: RunSource, names: Sequence[str], *, asked: bool) -> BackendDiff | None:
+    if not (asked or are_apart(name_backend(a), name_backend(b))):
+        return None
+    of_a, of_b = (_require_recorded(run).side.documents for run in (a, b))
+    return diff_backends(a, b, {name: pair_documents(of_a[name], of_b[name]) for name in names})
 
 
 def _open_both(a: RunPath, b: RunPath, tasks: Sequence[str], reading: LogKeys) -> tuple[RunSource, RunSource]:

@@ -25,10 +25,11 @@ from evalcore.shell.explain.run_source import (
 from evalcore.shell.files.given import parse_path
 from evalcore.shell.logs.log import Logged, LogTask
 from evalcore.shell.logs.open import open_logs
+from evalcore.shell.output.terminal.screen import DisplayedResult
 from evalcore.shell.safety.timer import BUDGET, allow_seconds
 
 
-class Explained(FrozenRecord, frozen=True):
+class Explained(DisplayedResult, FrozenRecord, frozen=True):
     """One document: as it was asked and answered, traced through each filter, and its part in every number above.
 
     ``found_by`` is what it was asked for by: its id, its number, a name in its data, or its hash. ``full``: prompts and

@@ -90,7 +90,7 @@ def open_run(
     """
     logs = open_logs([path], mapping=searched.columns, scores=scores, readers=searched.readers)
     recorded, missing = _read_scores(path, logs, searched, known_by)
-    logs = tuple(_name_log(log, recorded.files) for log in logs) if recorded is not None else logs
+    logs = tuple(name_log(log, recorded.files) for log in logs) if recorded is not None else logs
     warnings = (
         *missing,
         *(recorded.warnings if recorded is not None else ()),
@@ -100,7 +100,7 @@ def open_run(
     return RunSource(path, logs, recorded, tuple(dict.fromkeys(warnings)), searched)
 
 
-def _name_log(log: LogTask, files: Mapping[str, tuple[Path, ...]]) -> LogTask:
+def name_log(log: LogTask, files: Mapping[str, tuple[Path, ...]]) -> LogTask:
     """A log by the name that its scores have; logs of the same task that are not read with it keep their own."""
     mine = {one.resolve() for one in log.paths}
     if mine == {one.resolve() for one in files.get(log.name, ())}:

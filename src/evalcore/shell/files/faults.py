@@ -1,4 +1,4 @@
-"""What goes wrong in a store: some of it is tried again, the rest is told without what is secret."""
+"""Faults of a store: some are tried again, the rest are reported without secrets."""
 
 from __future__ import annotations
 

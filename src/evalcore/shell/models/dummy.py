@@ -40,7 +40,7 @@ def open_dummy(arguments: Mapping[str, object]) -> Model:
             reply = str(text) if fixed else guess_reply(question, seed)
             yield Heard(at, reply, more=(at + 1) % AT_ONCE != 0)
 
-    return Model("dummy", f"dummy:{seed}" + (f":{text}" if text is not None else ""), ask, chat=_write_chat)
+    return Model("dummy", f"dummy:{seed}" + (f":{text}" if text is not None else ""), ask, chat=_write_chat, free=True)
 
 
 def guess_reply(question: Question, seed: int = 0) -> Reply:

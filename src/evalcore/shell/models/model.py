@@ -10,27 +10,34 @@ from msgspec import Struct
 
 from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.records.request import Reply, Request, Rolling
+from evalcore.shell.answerlog.spent import Spent
 from evalcore.shell.prompts.turns import ChatTemplate
 
 
 class Question(NamedTuple):
-    """One request, asked for the ``repeat``-th time; ``digest`` names the request, where that is known already."""
+    """One request, asked for the ``repeat``-th time; ``digest`` names the request, where that is known already.
+
+    ``known``: it was answered before; a model that plans with all questions gets it, too.
+    """
 
     request: Request
     repeat: int = 0
     digest: str = ""
+    known: bool = False
 
 
 class Heard(NamedTuple):
     """The reply to the question at this place; ``finish`` is why it ended, if the model says so.
 
-    ``more`` says that the next reply is at hand as well, so that both may become durable together.
+    ``more`` says that the next reply is at hand as well, so that both may become durable together. ``spent`` is what
+    the question took, where the model knows.
     """
 
     at: int
     reply: Reply
     finish: str = ""
     more: bool = False
+    spent: Spent | None = None
 
 
 class Notice(NamedTuple):
@@ -63,6 +70,10 @@ flight. An ``EvalError`` means that going on is pointless (a wrong key, no such 
 """
 
 
+AskWhile = Callable[[Sequence[Question], Callable[[], bool]], Iterator[Heard | Notice]]
+"""As ``Ask``, but once the second argument returns False no further question is sent; those in flight are answered."""
+
+
 def accept_options(options: Mapping[str, object]) -> None:
     """Accept any generation options."""
 
@@ -74,6 +85,9 @@ class Model(FrozenRecord, frozen=True):
     secret. ``recorded`` marks replies from a file, which are not logged again; its ``hint`` goes to every failure if
     not one question of a run has a recorded reply. ``warnings`` are for the user. ``template`` is the text of the chat
     template, if known. ``check`` refuses generation options that the model cannot honour, before anything is asked.
+    ``ask_while`` is there if questions may be in flight when a budget is reached: they are finished, not cancelled.
+    ``free`` replies cost nothing.
+    ``whole``: what is asked together depends on all questions of a run, so it gets those that are known as well.
     """
 
     name: str
@@ -85,6 +99,9 @@ class Model(FrozenRecord, frozen=True):
     template: str | None = None
     check: Callable[[Mapping[str, object]], object] = accept_options
     hint: str = ""
+    ask_while: AskWhile | None = None
+    free: bool = False
+    whole: bool = False
 
 
 def compare_identities(before: str, now: str) -> str:
@@ -112,13 +129,20 @@ def _split_identity(identity: str) -> dict[str, object]:
         return {KIND: identity}
 
 
+def bring_no_code(arguments: Mapping[str, object]) -> tuple[str, ...]:
+    """A model without code of its own."""
+    return ()
+
+
 class Backend(Struct, frozen=True):
     """An entry of the table of models: how to open one, what it is, and what its arguments mean.
 
-    ``identify`` opens one that cannot be asked, where workers read recorded replies.
+    ``identify`` opens one that cannot be asked, where workers read recorded replies. ``list_code`` names the models
+    whose own code these arguments would run, which needs trust.
     """
 
     open: Callable[[Mapping[str, object]], Model]
     summary: str
     arguments: tuple[tuple[str, str], ...] = ()
     identify: Callable[[Mapping[str, object]], Model] | None = None
+    list_code: Callable[[Mapping[str, object]], tuple[str, ...]] = bring_no_code

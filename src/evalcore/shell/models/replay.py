@@ -44,7 +44,7 @@ Asked = str | tuple[str, ...]
 class Recording(Struct, frozen=True):
     """Replies by request and repeat; ``prompts`` finds the requests with the same prompt.
 
-    ``texts``: requests are told apart by their texts, not by digests.
+    ``texts``: requests are identified by their texts, not by digests.
     """
 
     replies: FrozenDict[tuple[Asked, int], tuple[Reply, str]]
@@ -124,7 +124,7 @@ def find_answer(
     >>> find_answer(recording, Question(asked))
     (' 4', 'stop')
     """
-    request, repeat, digest = question
+    request, repeat, digest, _ = question
     asked = write_request(request, write) if recording.texts else digest or digest_request(request)
     answer = recording.replies.get((asked, repeat))
     if answer is not None:

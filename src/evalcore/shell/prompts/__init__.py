@@ -1,6 +1,7 @@
 """A task's config and documents to requests, character by character as in lm-eval 0.4.13.
 
 settings    a task's config as a typed record
+letters     choices, and questions that ask for their letter
 overrides   what a run changes in it
 templates/  Jinja templates, compiled once, in a sandbox
 fields      question, target and choices of a document

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -26,13 +25,12 @@ from evalcore.core.records.request import (
     freeze_options,
 )
 from evalcore.shell.prompts.fields import Read, read_choices, read_field, read_target, read_text
+from evalcore.shell.prompts.letters import check_choices, letter_document, offer_letters, pick_choice, read_index
 from evalcore.shell.prompts.mistakes import refuse_typos
 from evalcore.shell.prompts.ready_task import Asking
 from evalcore.shell.prompts.settings import TaskSettings
 from evalcore.shell.prompts.templates.compile import Doc
 from evalcore.shell.prompts.turns import ChatTemplate, Turn, example_turns, join_texts, question_turns, write_prompt
-
-WHOLE = re.compile(r"[0-9]{1,9}\.0")
 
 
 class AskedDocument(NamedTuple):
@@ -73,6 +71,7 @@ class Asker(Struct, frozen=True):
     mutual: bool
     several_inputs: bool = False
     golds: ReadGolds = keep_target
+    letters: bool = False
 
 
 def make_asker(
@@ -110,6 +109,7 @@ def make_asker(
         asking.chat,
         asking.multiturn,
         mutual,
+        letters=settings.multiple_choice_by is not None,
     )
 
 
@@ -125,11 +125,14 @@ def write_example(asker: Asker, doc: Doc) -> tuple[Turn, ...]:
     """Write a document as a few-shot example."""
     read = asker.shots
     question = read.text(doc)
-    choices = _check_choices(read.choices(doc)) if read.choices is not None else ()
+    choices = check_choices(read.choices(doc)) if read.choices is not None else ()
     target = read.target(doc)
     prefix = _check_prefix(read.prefix(doc))
+    if asker.letters:
+        shown = letter_document(question, choices, target, asker.shot_delimiters[0], several=asker.several_inputs)
+        return example_turns(shown.question, shown.answer, prefix, *asker.shot_delimiters)
     if asker.several_inputs:
-        question, choices = _pick_choice(choices, question), ()
+        question, choices = pick_choice(choices, question), ()
     # As in lm-eval, an empty text is no answer, but an empty choice or an empty first of several answers is one.
     answer = None if target == "" else _choose_answer(target, choices)
     return example_turns(question, answer, prefix, *asker.shot_delimiters)
@@ -137,8 +140,8 @@ def write_example(asker: Asker, doc: Doc) -> tuple[Turn, ...]:
 
 def _choose_answer(target: object, choices: Sequence[str]) -> object:
     if choices and isinstance(target, int):
-        return _pick_choice(choices, target)
-    return _pick_choice(target, 0) if isinstance(target, list) else target
+        return pick_choice(choices, target)
+    return pick_choice(target, 0) if isinstance(target, list) else target
 
 
 def ask_document(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> AskedDocument:
@@ -163,10 +166,21 @@ def _ask_likelihood(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> AskedDocum
     return AskedDocument((LogLikelihood(prompt, target),), target, (), target, question)
 
 
+def _ask_letter(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> AskedDocument:
+    read = asker.ours
+    choices = check_choices(read.choices(doc)) if read.choices is not None else ()
+    given = read.text(doc), choices, read.target(doc), asker.delimiters[0]
+    shown = letter_document(*given, several=asker.several_inputs)
+    asked = Generate(_write_prompt(asker, doc, shots, shown.question), offer_letters(asker.generation, shown.choices))
+    return AskedDocument((asked,), shown.gold, shown.choices, freeze_value(shown.gold), shown.question)
+
+
 def _ask_generation(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> AskedDocument:
+    if asker.letters:
+        return _ask_letter(asker, doc, shots)
     question = asker.ours.text(doc)
     prompt = _write_prompt(asker, doc, shots, question)
-    choices = _check_choices(asker.ours.choices(doc)) if asker.ours.choices is not None else ()
+    choices = check_choices(asker.ours.choices(doc)) if asker.ours.choices is not None else ()
     target = asker.ours.target(doc)
     return AskedDocument(
         (Generate(prompt, asker.generation),),
@@ -182,7 +196,7 @@ def _ask_choices(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> AskedDocument
     question = read.text(doc)
     if read.choices is None:
         raise EvalError("expected doc_to_choice for output_type multiple_choice, got none")
-    choices = _check_choices(read.choices(doc))
+    choices = check_choices(read.choices(doc))
     target = read.target(doc)
     target = int(target) if isinstance(target, bool) else target  # an index, as for Python and so for lm-eval
     ends = [before + choice for choice in choices]
@@ -194,9 +208,7 @@ def _ask_choices(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> AskedDocument
         asked = [LogLikelihood(prompt, end) for end in ends]
     if asker.mutual:
         asked += [LogLikelihood("", end) for end in ends]
-    gold = convert_gold(question if asker.several_inputs else target)
-    if isinstance(gold, str) and gold not in choices and WHOLE.fullmatch(gold):  # an index in a column of floats
-        gold = int(gold.removesuffix(".0"))
+    gold = read_index(question if asker.several_inputs else target, choices)
     return AskedDocument(tuple(asked), gold, choices, freeze_value(target), question)
 
 
@@ -230,18 +242,3 @@ def _check_text(value: object) -> str:
     if not isinstance(value, str):
         raise EvalError(f"doc_to_target: expected a text, got {value!r}")
     return value
-
-
-def _check_choices(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list | tuple) or not value:
-        raise EvalError(f"doc_to_choice: expected a list of at least one choice, got {value!r}")
-    wrong = next((one for one in value if not isinstance(one, str)), None)
-    if wrong is not None:
-        raise EvalError(f"doc_to_choice: expected choices as text, got {wrong!r}")
-    return tuple(value)
-
-
-def _pick_choice(choices: Sequence[object], index: object) -> object:
-    if not isinstance(index, int) or not -len(choices) <= index < len(choices):
-        raise EvalError(f"expected an index below {len(choices)} in a few-shot example, got {index!r}")
-    return choices[index]

@@ -21,6 +21,7 @@ from evalcore.shell.prompts.clusters import read_cluster
 from evalcore.shell.prompts.documents import DocTable, encode_doc, read_eval_table, read_shot_docs, share_documents
 from evalcore.shell.prompts.fewshot import choose_examples, draw_shots
 from evalcore.shell.prompts.fields import hold_plain_text
+from evalcore.shell.prompts.letters import ask_by_letter, warn_of_letters
 from evalcore.shell.prompts.mistakes import find_mistakes
 from evalcore.shell.prompts.overrides import fill_config, override_settings, select_scoring
 from evalcore.shell.prompts.ready_task import Asking, Built
@@ -43,12 +44,14 @@ def build_task(config: Mapping[str, object], splits: Mapping[str, Sequence[Doc]]
     with located(place(settings.task)):
         table = read_eval_table(settings, splits)
         asker = _make_asker(settings, table, asking, _asks_alone(task))
-        return _assemble_task(settings, task, table, asker, splits, asking)
+        built = _assemble_task(settings, task, table, asker, splits, asking)
+        return replace(built, warnings=(*warn_of_letters(config, settings), *built.warnings))
 
 
 def settle_task(config: Mapping[str, object], asking: Asking) -> tuple[TaskSettings, Task]:
     """Settle all of a task that needs no document: its settings in a run, and what it is scored by."""
-    settings = override_settings(decode_settings(config), asking)
+    asked = ask_by_letter(decode_settings(config), asking.multiple_choice_by)
+    settings = override_settings(asked, asking)
     settings = replace(settings, cluster=asking.cluster or settings.cluster)
     _refuse_unsupported(settings)
     with located(place(settings.task)):

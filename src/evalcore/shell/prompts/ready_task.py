@@ -31,6 +31,7 @@ class Asking(FrozenRecord, frozen=True):
     predict_only: bool = False
     cluster: str | None = None
     as_host: bool = False
+    multiple_choice_by: str | None = None
 
 
 class Built(ColumnRecord, frozen=True, eq=True):

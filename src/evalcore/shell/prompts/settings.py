@@ -1,4 +1,4 @@
-"""A task's config as a typed record: lm-eval's fields with its defaults, and two of evalcore's own."""
+"""A task's config as a typed record: lm-eval's fields with its defaults, and three of evalcore's own."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Shots(FrozenRecord, frozen=True, kw_only=True):
 
 
 class TaskSettings(FrozenRecord, frozen=True, kw_only=True):
-    """lm-eval's fields of a task in its order, then ``repeat_cfg`` and ``cluster``."""
+    """lm-eval's fields of a task in its order, then ``repeat_cfg``, ``cluster`` and ``multiple_choice_by``."""
 
     task: str
     task_alias: str | None = None
@@ -70,6 +70,7 @@ class TaskSettings(FrozenRecord, frozen=True, kw_only=True):
     metadata: Plain | None = None
     repeat_cfg: Plain | None = None
     cluster: str | None = None
+    multiple_choice_by: str | None = None
 
 
 class ValueKind(NamedTuple):
@@ -93,7 +94,7 @@ CHOICES = ValueKind((str, list, dict), "a column, a template, a list, a mapping 
 
 _KEYS = (
     (TEXT, "task task_alias dataset_path training_split validation_split test_split fewshot_split split use_prompt"),
-    (TEXT, "description target_delimiter fewshot_delimiter output_type gen_prefix cluster"),
+    (TEXT, "description target_delimiter fewshot_delimiter output_type gen_prefix cluster multiple_choice_by"),
     (NAME, "dataset_name"),
     (FUNCTION, "custom_dataset process_docs process_results"),
     (MAPPING, "dataset_kwargs fewshot_config generation_kwargs metadata repeat_cfg"),

@@ -10,10 +10,12 @@ from contextlib import contextmanager
 from evalcore.core.groups.edit import list_groups
 from evalcore.core.groups.tree import Tree, leaves
 from evalcore.core.records.errors import EvalError
+from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.shell.models.model import OTHER_OPTIONS
 from evalcore.shell.output.terminal.notes import group_warnings
 from evalcore.shell.output.terminal.progress import Progress
-from evalcore.shell.run.ask import Agenda, AnswerSheet
+from evalcore.shell.run.ask import AnswerSheet
+from evalcore.shell.run.questions.agenda import Agenda
 from evalcore.shell.safety.credentials import hide_credentials
 
 
@@ -113,12 +115,27 @@ ENDINGS = {
 }
 
 
+def count_endings(agenda: Agenda, asked: AnswerSheet) -> FrozenDict[str, FrozenDict[str, int]]:
+    """By task: how many replies there are, did not end by themselves (by the reason), and are empty."""
+    out: dict[str, FrozenDict[str, int]] = {}
+    for task, keys in agenda.keys.items():
+        ends = Counter(asked.finishes.get(key, "") for key in keys)
+        odd = {name: ends[name] for name in ENDINGS if ends[name]}
+        empty = sum(asked.replies.get(key) == "" for key in keys)
+        out[task] = FrozenDict({"replies": len(keys), **odd, **({"empty": empty} if empty else {})})
+    return FrozenDict(out)
+
+
 def tell_endings(agenda: Agenda, asked: AnswerSheet) -> tuple[str, ...]:
     """A warning for each task with replies that did not end by themselves, or are empty."""
     out: list[str] = []
-    for task, keys in agenda.keys.items():
-        ends = Counter(asked.finishes.get(key, "") for key in keys)
-        empty = sum(asked.replies.get(key) == "" for key in keys)
-        counted = [(ends[name], what) for name, what in ENDINGS.items()] + [(empty, ("are empty", "is empty"))]
-        out += [f"{task}: {count} of {len(keys)} replies {what[count == 1]}" for count, what in counted if count]
+    words = {**ENDINGS, "empty": ("are empty", "is empty")}
+    for task, ends in count_endings(agenda, asked).items():
+        told = [(ends[name], what) for name, what in words.items() if name in ends]
+        out += [f"{task}: {count} of {ends['replies']} replies {what[count == 1]}" for count, what in told]
+    if asked.unasked:
+        out.append(
+            f"{asked.unasked:,} of {len(agenda.items):,} questions were not asked, as the budget was reached; the same "
+            "command with a higher one goes on from there"
+        )
     return tuple(out)

@@ -44,12 +44,15 @@ def run_folder(plan: Plan) -> Path:
 
 
 def forget_engine(plan: Plan) -> Plan:
-    """Forget who does the work, and how many failures are accepted: no result depends on that.
+    """Forget who does the work, what it may cost, how many failures are accepted, and the page that is made of it.
+
+    No answer depends on that.
 
     >>> forget_engine(Plan(model="replay", tasks=(), engine="ray", workers=4)) == Plan(model="replay", tasks=())
     True
     """
-    return replace(plan, engine=HERE, workers=None, address=None, allow_failures="0")
+    costs = {"prices": None, "max_cost": None, "max_requests": None}
+    return replace(plan, engine=HERE, workers=None, address=None, allow_failures="0", report=False, **costs)
 
 
 def forget_place(plan: Plan) -> Plan:
@@ -149,6 +152,9 @@ def claim_folder(folder: Path, plan: Plan, home: Path | None, identity: str, *, 
 SEEN_LATER = frozenset(
     {
         "model_args",
+        "batch_size",
+        "max_batch_size",
+        "device",
         "include_path",
         "data",
         "trust",

@@ -16,14 +16,14 @@ from evalcore.core.records.errors import EvalError, located, place, require_know
 from evalcore.core.records.frozen_dict import FrozenDict, FrozenRecord, thaw_dict, thaw_value
 from evalcore.core.records.request import GENERATE_UNTIL, Generate, Options
 from evalcore.core.tables import EVALCORE, Tables
-from evalcore.shell.config.locations import find_path
+from evalcore.shell.config.locations import find_path, find_paths
 from evalcore.shell.config.plan import PATH_ARGS, Pin, Plan
 from evalcore.shell.data.local import find_override
 from evalcore.shell.data.readers import DATA_READERS, Readers
 from evalcore.shell.data.splits import load_splits
 from evalcore.shell.engines.deadline import Deadline
 from evalcore.shell.files.confinement import allow_any, confine_paths
-from evalcore.shell.models import MODELS, find_backend
+from evalcore.shell.models import BESIDE, MODELS, add_arguments, find_backend, open_backend
 from evalcore.shell.models.model import Backend, Model
 from evalcore.shell.output.terminal.progress import Progress
 from evalcore.shell.prompts.build import build_task
@@ -35,7 +35,14 @@ from evalcore.shell.tasks.evaluate_scripts import HINT, find_scripts
 from evalcore.shell.tasks.library.cache import open_library
 from evalcore.shell.tasks.library.includes import is_shipped
 from evalcore.shell.tasks.resolution import INLINE, resolve_specs
-from evalcore.shell.tasks.trust import Trust, load_functions, load_groups, read_trust, refuse_untrusted
+from evalcore.shell.tasks.trust import (
+    Trust,
+    load_functions,
+    load_groups,
+    read_trust,
+    refuse_model_code,
+    refuse_untrusted,
+)
 
 ALLOWING = (
     "To allow it: --trust {path} (which lets code there run as well), or choose the task's data yourself: "
@@ -150,19 +157,14 @@ def open_model(
 ) -> Model:
     """The model of a plan; ``unread``: without recorded answers, if it can do without."""
     paths = {key: plan.model_args[key] for key in PATH_ARGS if key in plan.model_args}
-    found = {key: _found(one, home) for key, one in paths.items()}
+    found = {key: find_paths(one, home) for key, one in paths.items()}
     backend = find_backend(plan.model, models)
-    opened = backend.identify if unread and backend.identify is not None else backend.open
-    return opened(thaw_dict({**plan.model_args, **found}))
-
-
-def _found(given: object, home: Path | None) -> object:
-    """Paths anywhere inside a value, as they are found from here or from the config's folder."""
-    if isinstance(given, str):
-        return find_path(given, home)
-    if isinstance(given, Mapping):
-        return {key: _found(one, home) for key, one in given.items()}
-    return [_found(one, home) if isinstance(one, str) else one for one in given] if isinstance(given, tuple) else given
+    more = {key: value for key in BESIDE if (value := getattr(plan, key)) is not None}
+    given, warnings = add_arguments(backend, thaw_dict({**plan.model_args, **found}), more)
+    if asked := backend.list_code(given):
+        refuse_model_code(asked, read_trust(_seen_from(one, home) for one in plan.trust), " - at model_args")
+    opened = open_backend(backend, given, unread=unread)
+    return replace(opened, warnings=(*warnings, *opened.warnings)) if warnings else opened
 
 
 def build_tasks(
@@ -238,6 +240,7 @@ def asking_of(plan: Plan, model: Model, task: str, cluster: str | None = None, *
         limit=plan.limit,
         samples=(plan.samples or {}).get(task),
         system_instruction=plan.system_instruction,
+        multiple_choice_by=plan.multiple_choice_by,
         chat=model.chat if plan.apply_chat_template else None,
         multiturn=bool(plan.apply_chat_template) if turns is None else turns,
         gen_kwargs=plan.gen_kwargs or None,

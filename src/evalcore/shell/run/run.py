@@ -15,7 +15,7 @@ from evalcore.core.guard import MapChunks
 from evalcore.core.ledger import count_outcomes, sum_ledgers
 from evalcore.core.lm_eval.policy import POLICIES
 from evalcore.core.records.errors import EvalError, require
-from evalcore.core.records.frozen_dict import FrozenDict
+from evalcore.core.records.frozen_dict import FrozenDict, thaw_dict
 from evalcore.core.tables import Tables
 from evalcore.shell.config.plan import PATH_ARGS, Read, read_config
 from evalcore.shell.config.values import RunPath, is_allowed
@@ -30,11 +30,15 @@ from evalcore.shell.output.files.earlier_results import hold_earlier, settle_ear
 from evalcore.shell.output.files.results import RunFacts, title_run
 from evalcore.shell.output.terminal.progress import UNSEEN, Progress
 from evalcore.shell.prompts.ready_task import Built, first_prompt
-from evalcore.shell.run.ask import ask_agenda, list_questions
+from evalcore.shell.run.ask import ask_agenda
 from evalcore.shell.run.collector import without_collector
-from evalcore.shell.run.failures import offer_others, refuse_exit, tell_early, tell_endings
+from evalcore.shell.run.failures import count_endings, offer_others, refuse_exit, tell_early, tell_endings
 from evalcore.shell.run.folder import claim_folder, hold_folder, log_path, run_folder
+from evalcore.shell.run.live.interim_scores import InterimScores
+from evalcore.shell.run.live.progress_file import leave_progress
 from evalcore.shell.run.prepare import Selected, build_tasks, open_model, select_tasks
+from evalcore.shell.run.questions.agenda import list_questions
+from evalcore.shell.run.questions.budget import find_budget
 from evalcore.shell.run.run_result import RunResult
 from evalcore.shell.run.task_unit import ScoredRun, TaskWork, score_built, spread_tasks
 from evalcore.shell.run.write import Closing, Finish, write_folder
@@ -73,22 +77,35 @@ def run(
         with hold_folder(folder), hold_earlier(folder, overwrite=overwrite) as earlier:
             changed, notes = claim_folder(folder, plan, home, ready.model.identity, overwrite=overwrite)
             # A model that is asked may take hours, in which cycles pile up.
-            with without_collector() if ready.model.recorded else nullcontext():
-                result, inputs = _run_in(work, ready, shown, map, parquet)
+            collected = without_collector() if ready.model.recorded else nullcontext()
+            with collected, leave_progress(folder, shown) as told_on:
+                result, inputs = _run_in(work, ready, told_on, map, parquet)
             told = settle_earlier(folder, earlier, result.results, inputs, changed)
     if overwrite and changed:
         told = (f"{folder} held results with other {', '.join(changed)}; they were replaced",)
-    return replace(result, warnings=(*read.warnings, *result.warnings, *notes, *told))
+    done = replace(result, warnings=(*read.warnings, *result.warnings, *notes, *told))
+    return _add_page(done, plan.report, folder) if plan.report else done
+
+
+def _add_page(result: RunResult, wanted: bool | str, folder: Path) -> RunResult:
+    """Write the page of a run into its folder, or where it is wanted."""
+    from evalcore.shell.report.report import report  # a page is made of a finished run, as anyone reads it
+
+    made = report(folder, output=folder / "report.html" if wanted is True else str(wanted))
+    name = made.path.name if made.path.parent == folder else str(made.path)
+    return replace(result, files=(*result.files, name))
 
 
 def _read(
     config: RunPath | Mapping[str, object] | None, keys: Mapping[str, object], tables: Tables | None
 ) -> tuple[Read, Path | None]:
     """The plan, and the folder that its paths are also looked for in."""
+    given = {**(config if isinstance(config, Mapping) else {}), **keys}
+    texts = {key: str(value) if isinstance(value, Path) else value for key, value in given.items()}
     if config is None or isinstance(config, Mapping):
-        return read_config(None, {**(config or {}), **keys}, tables), None
+        return read_config(None, texts, tables), None
     path = parse_path(config)
-    return read_config(path, keys, tables), path.parent
+    return read_config(path, texts, tables), path.parent
 
 
 class ReadyRun(Struct, frozen=True):
@@ -149,6 +166,8 @@ def _run_in(
     results, inputs = closing.build_results(report, facts, warnings), closing.inputs
     counts = {"questions": done.questions, "asked_now": done.asked_now, "log_problems": list(done.log_problems)}
     counts |= {"failed_tasks": dict(done.failed)} if done.failed else {}
+    counts |= {"usage": done.usage.to_json()} if done.usage else {}
+    counts |= {"endings": thaw_dict(done.ends)} if done.ends else {}
     source = {"model_identity": ready.model.identity, "inputs": inputs}
     files = write_folder(folder, results, closing.sampled, source=source, start=start, parquet=parquet, **counts)
     ledger = sum_ledgers(count_outcomes(task) for task in report.tasks)
@@ -164,6 +183,7 @@ def _run_in(
         warnings=(*warnings, *done.log_problems),
         early_warnings=done.warnings,
         failed=done.failed,
+        usage=done.usage,
     )
     return result, inputs
 
@@ -180,13 +200,17 @@ def _score_here(work: TaskWork, ready: ReadyRun, finish: Finish, shown: Progress
     """Ask what all tasks ask, each question once, and score the replies."""
     plan, folder = work.plan, work.folder
     agenda = list_questions("" if ready.model.recorded else ready.model.identity, ready.tasks)
-    sheet = ask_agenda(ready.model, agenda, log_path(plan, folder), shown)
+    watch = InterimScores(ready.tasks, agenda.keys, ready.selected.trees, plan, work.tables)
+    sheet = ask_agenda(ready.model, agenda, log_path(plan, folder), shown, find_budget(plan), watch)
     shown.stage("scoring", sum(len(built.samples) for built in ready.tasks))
     for built in ready.tasks:
         finish(score_built(built, folder, plan, work.tables, agenda.keys[built.task.name], sheet, map))
         shown.advance(len(built.samples))
     endings = tell_endings(agenda, sheet)
-    return ScoredRun(ready.failed, ready.warnings, endings, len(agenda.items), sheet.asked_now, sheet.warnings)
+    counts = len(agenda.items), sheet.asked_now
+    return ScoredRun(
+        ready.failed, ready.warnings, endings, *counts, sheet.warnings, sheet.usage, count_endings(agenda, sheet)
+    )
 
 
 def run_facts(work: TaskWork, ready: ReadyRun, failed: Mapping[str, str]) -> RunFacts:
@@ -196,6 +220,8 @@ def run_facts(work: TaskWork, ready: ReadyRun, failed: Mapping[str, str]) -> Run
         model=plan.model,
         model_args={key: show_addresses(one) if key in PATH_ARGS else one for key, one in plan.model_args.items()},
         use_cache=show_address(plan.use_cache) if plan.use_cache else None,
+        batch_size=plan.batch_size,
+        device=plan.device,
         limit=plan.limit,
         bootstrap_iters=plan.bootstrap_iters,
         gen_kwargs=plan.gen_kwargs or None,

@@ -34,7 +34,7 @@ from evalcore.shell.output.terminal.progress import UNSEEN, Progress
 from evalcore.shell.prompts.build import settle_task
 from evalcore.shell.prompts.overrides import fill_config
 from evalcore.shell.prompts.ready_task import Built, first_prompt
-from evalcore.shell.run.ask import AnswerSheet, ask_agenda, list_questions, replies_of
+from evalcore.shell.run.ask import AnswerSheet, ask_agenda, replies_of
 from evalcore.shell.run.collector import without_collector
 from evalcore.shell.run.failures import (
     note_failure,
@@ -45,13 +45,15 @@ from evalcore.shell.run.failures import (
     tell_endings,
 )
 from evalcore.shell.run.prepare import Selected, asking_of, build_one, open_model, select_tasks
+from evalcore.shell.run.questions.agenda import list_questions
+from evalcore.shell.run.questions.usage import Usage
 from evalcore.shell.run.write import Finish, ScoredTask, keeps_samples, write_task
 from evalcore.shell.safety.credentials import note_credentials
 from evalcore.shell.safety.timer import allow_seconds
 
 
 class ScoredRun(Struct, frozen=True):
-    """A run whose tasks are scored: those that could not be built, what was told at first, and how replies ended."""
+    """A run whose tasks are scored: those that could not be built, what was said at first, and how replies ended."""
 
     failed: FrozenDict[str, str]
     warnings: tuple[str, ...]
@@ -59,6 +61,8 @@ class ScoredRun(Struct, frozen=True):
     questions: int
     asked_now: int
     log_problems: tuple[str, ...] = ()
+    usage: Usage | None = None
+    ends: FrozenDict[str, FrozenDict[str, int]] = FrozenDict()
 
 
 # --- one task ---------------------------------------------------------------------------------------------------------

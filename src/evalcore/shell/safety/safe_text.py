@@ -4,40 +4,15 @@ from __future__ import annotations
 
 import re
 from hashlib import sha256
-from unicodedata import category
+
+from evalcore.core.plain_text import shorten as shorten
+from evalcore.core.plain_text import visible as visible
 
 SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+@=-]*")
 HASHED = re.compile(r"-[0-9a-f]{10}")
 # Names that Windows keeps for devices, with any extension.
 DEVICES = re.compile(r"(?i)(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?")
 LONGEST = 100
-
-
-def visible(text: object) -> str:
-    r"""Text without anything a terminal obeys: control, bidirectional and invisible characters as escapes.
-
-    >>> visible("\x1b[31mred\r\n")
-    '\\x1b[31mred\\r\\n'
-    >>> visible("日本 é")
-    '日本 é'
-    """
-    given = str(text)
-    return given if given.isprintable() else "".join(map(_shown, given))
-
-
-def _shown(char: str) -> str:
-    if char.isprintable() or category(char) == "Zs":
-        return char
-    return char.encode("unicode_escape").decode("ascii")
-
-
-def shorten(text: str, most: int = 300) -> str:
-    """The beginning of a text that is too long to read.
-
-    >>> shorten("abcdef", 4), shorten("abc", 4)
-    ('abc…', 'abc')
-    """
-    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def slug(name: str) -> str:

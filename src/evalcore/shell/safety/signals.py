@@ -21,7 +21,7 @@ def hear_signals() -> None:
 def _stop(number: int, frame: object) -> None:
     """Stop here. A handler of our own: asyncio replaces Python's by one that only cancels, which may go unheard.
 
-    A closed terminal is told by the kernel and by the shell: the second time finds us at work to end.
+    The kernel and the shell both announce a closed terminal: the second signal finds us ending already.
     """
     if number != signal.SIGINT:
         signal.signal(number, signal.SIG_IGN)

@@ -1,4 +1,4 @@
-"""Standard streams that break no command: what a closed, broken or full one cannot take is lost, and that is told."""
+"""Standard streams that break no command: what a closed, broken or full one cannot take is lost, and reported."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ BUDGET = 60.0
 """Seconds for a document, unless ``doc_timeout`` says otherwise: far beyond any that is not stuck."""
 
 AGAIN = 1.0
-"""Seconds after which code that swallowed the end of its time is told again."""
+"""Seconds after which code that swallowed the end of its time is stopped again."""
 
 SHORTEST = 1e-3
 

@@ -13,8 +13,9 @@ from evalcore.core.tables import Tables
 from evalcore.shell.config.plan import Plan
 from evalcore.shell.files.given import find_shared_folder
 from evalcore.shell.logs.json_records import find_part
-from evalcore.shell.logs.log import LogTask
+from evalcore.shell.logs.log import Logged, LogTask
 from evalcore.shell.output.files.results import RunFacts, find_model_name
+from evalcore.shell.score.rules import Rules
 
 Plain = Mapping[str, object]
 
@@ -163,3 +164,30 @@ def find_agreed(told: Iterable[Plain]) -> Plain:
     """
     first, *others = list(told) or [{}]
     return {key: value for key, value in first.items() if all(key in one and one[key] == value for one in others)}
+
+
+SEVERAL = (
+    "it had several filters ({}), and these steps are called {}; compare and diff pair numbers by that name, "
+    "which --filter_name NAME chooses"
+)
+
+
+def keep_filter_name(log: LogTask, rules: Rules) -> tuple[Rules, tuple[str, ...]]:
+    """Give steps that nobody named the name of the log's one filter, so that old and new numbers can be paired."""
+    if not rules.unnamed or rules.scores:
+        return rules, ()
+    names = _list_old_filters(log)
+    if len(names) > 1:
+        return rules, (f"{log.name}: {SEVERAL.format(', '.join(names), rules.pipelines[0].name)}",)
+    return replace(rules, pipelines=tuple(replace(one, name=name) for one in rules.pipelines for name in names)), ()
+
+
+def _list_old_filters(log: LogTask) -> tuple[str, ...]:
+    """The filters by which a log was scored: those of its config, else of the rows of its first document."""
+    from evalcore.shell.logs.lm_eval.names import list_filters
+
+    if log.config or log.past is None:
+        return list_filters(log.config, ())
+    first = next((one.doc_id for one in log.rows() if isinstance(one, Logged)), None)
+    past = (log.past(first) if first is not None else None) or {}
+    return tuple(past.get("kept", ())) or list_filters(log.config, ())

@@ -18,7 +18,7 @@ from evalcore.core.records.task import MetricKey, MetricSpec, Task
 from evalcore.core.tables import Tables, specs_of
 from evalcore.shell.logs.log import RECORDED, Epochs, Logged, LogTask
 from evalcore.shell.score.carryover import Kept, drop_metrics, find_coded, read_kept
-from evalcore.shell.score.labels import find_recorded_name
+from evalcore.shell.score.labels import find_recorded_name, keep_filter_name
 from evalcore.shell.score.rules import Rules, lay_over, refuse_kind
 from evalcore.shell.score.sample import ReadSample, add_cluster, has_fields, read_as_logged, read_by_task
 from evalcore.shell.score.verdicts import (
@@ -72,11 +72,12 @@ def choose_recipe(
     A host may give the ``task`` itself.
     """
     refuse_kind(log, rules, _first_row)
-    told: tuple[str, ...] = ()
+    rules, told = keep_filter_name(log, rules)
     hints = _usual(log, rules)
     if log.reader.harness and config is None:
         flagged = rules.measures or rules.pipelines
-        rules, told = (_with_epochs if rules.metrics or rules.pipelines else _as_recorded)(log, rules)
+        rules, more = (_with_epochs if rules.metrics or rules.pipelines else _as_recorded)(log, rules)
+        told = (*told, *more)
         hints = () if flagged else (_tell_standing(log, rules),)
     if task is not None:
         made = Recipe(lay_over(replace(task, name=log.name), rules), read_as_logged)
@@ -87,7 +88,8 @@ def choose_recipe(
         made = _by_record(log, rules)
     else:
         usual = lay_over(Task(log.name, log.output_type, tuple(map(MetricSpec, log.usual))), rules)
-        made = Recipe(usual, read_as_logged, warnings=(*hints, *told), hints=hints)
+        made = Recipe(usual, read_as_logged, warnings=hints, hints=hints)
+    made = replace(made, warnings=(*made.warnings, *told))
     if rules.scores:
         keys = find_scores(log, rules.scores)
         made = replace(made, task=make_verdict_task(made.task, rules, keys, log.pointed()), scores=keys, kept=None)

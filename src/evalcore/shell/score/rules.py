@@ -22,6 +22,8 @@ from evalcore.shell.logs.log import NOTHING, Logged, LogTask
 
 Plain = Mapping[str, object]
 NOTHING_DECLARED = Declarations()
+UNNAMED = "none"
+"""What steps are called that nobody named; lm-eval's word for answers taken as they are."""
 
 
 class Rules(Struct, frozen=True, kw_only=True):
@@ -29,7 +31,7 @@ class Rules(Struct, frozen=True, kw_only=True):
 
     ``scores`` name recorded scores that are taken as they are; ``unscorable`` is for replies that no rule of a filter
     finds an answer in, which count as wrong otherwise. ``declared`` is what is known of metrics; ``tables`` have what
-    the names stand for.
+    the names stand for. ``unnamed`` pipelines take the name of the one that a log had.
     """
 
     pipelines: tuple[Pipeline, ...] = ()
@@ -37,6 +39,7 @@ class Rules(Struct, frozen=True, kw_only=True):
     reducers: tuple[str, ...] = ()
     scores: tuple[str, ...] = ()
     unscorable: bool = False
+    unnamed: bool = False
     declared: Declarations = NOTHING_DECLARED
     tables: Tables = EVALCORE
 
@@ -59,7 +62,7 @@ class Rules(Struct, frozen=True, kw_only=True):
 def read_rules(
     *,
     steps: Sequence[str] = (),
-    name: str = "none",
+    name: str | None = None,
     metrics: Sequence[str] = (),
     reducers: Sequence[str] = (),
     scores: Sequence[str] = (),
@@ -74,7 +77,7 @@ def read_rules(
     'regex'
     """
     chain = [{"function": name, **found} for name, found in map(parse_named, steps)]
-    chains = [*_entries(listed, "filter_list"), *([{"name": name, "filter": chain}] if chain else [])]
+    chains = [*_entries(listed, "filter_list"), *([{"name": name or UNNAMED, "filter": chain}] if chain else [])]
     measured = [{"metric": name, **found} for name, found in map(parse_named, metrics)]
     return Rules(
         pipelines=tuple(pipeline_from_config(one) for one in chains),
@@ -82,6 +85,7 @@ def read_rules(
         reducers=tuple(reducers),
         scores=tuple(scores),
         unscorable=unparsed == "unscorable",
+        unnamed=name is None and len(chains) == len(chain[:1]) == 1,
         declared=declared,
         tables=tables,
     )

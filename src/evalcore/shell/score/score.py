@@ -129,7 +129,7 @@ def _tell_idle(keys: MergeKeys, scored: Sequence[ScoredLog], rules: Rules) -> li
     get, closing = keys.get, {one.name for one in rules.metrics} & {name.partition(",")[0] for name in rules.scores}
     columns = [name for name in ColumnKeys.__annotations__ if name != "score" and get(name)]
     tabular = any(part.log.reader.tabular for part in scored)
-    named = get("filter_name", "none") != "none"
+    named = get("filter_name") is not None
     idle = [
         ("--weights", get("weights") and get("group_by") is None, "only weighs the tasks of --group_by"),
         (", ".join(f"--{name}" for name in columns), columns and not tabular, "is for plain tables only"),

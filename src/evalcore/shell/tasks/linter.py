@@ -20,20 +20,8 @@ from evalcore.shell.tasks.library.includes import is_shipped, list_files_behind
 from evalcore.shell.tasks.library.index import TaskIndex
 from evalcore.shell.tasks.selection import Selection, select_specs
 from evalcore.shell.tasks.shape import list_configs
+from evalcore.shell.tasks.task_keys import TASK_KEYS
 
-TASK_KEYS = frozenset(
-    {
-        *("task", "task_alias", "tag", "class", "include", "task_list", "metadata"),
-        *("dataset_path", "dataset_name", "dataset_kwargs", "custom_dataset", "process_docs"),
-        *("training_split", "validation_split", "test_split", "fewshot_split"),
-        *("doc_to_text", "doc_to_target", "doc_to_choice", "doc_to_image", "doc_to_audio", "use_prompt"),
-        *("description", "target_delimiter", "fewshot_delimiter", "fewshot_config", "num_fewshot", "gen_prefix"),
-        *("output_type", "generation_kwargs", "repeats", "filter_list", "metric_list", "process_results"),
-        *("unsafe_code", "should_decontaminate", "doc_to_decontamination_query"),
-        *("repeat_cfg", "cluster"),
-    }
-)
-"""lm-eval's (lm_eval/config/task.py), further keys of its files, and evalcore's own."""
 TEMPLATES = (
     "doc_to_text",
     "doc_to_target",
@@ -111,7 +99,7 @@ def _check_file(path: str) -> Iterator[TaskProblem]:
 
 
 def _find_unknown_keys(config: Mapping[object, object], loaded: Loaded, path: str) -> Iterator[TaskProblem]:
-    known = TASK_KEYS | set(GROUP_KEYS)
+    known = TASK_KEYS.keys() | set(GROUP_KEYS)
     level: Literal["error", "warning"] = "warning" if is_shipped(path) else "error"
     for key in config:
         if key not in known:

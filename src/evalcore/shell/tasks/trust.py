@@ -23,22 +23,24 @@ from evalcore.shell.tasks.code import Code, FunctionRef, GroupFunction, list_cod
 from evalcore.shell.tasks.evaluate_scripts import MetricScript, load_script
 
 PIN = "@sha256:"
+MODEL = "model:"
 DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 class Trust(Struct, frozen=True):
-    """What may run: files and folders, files of a certain hash, and datasets with their own script
-    (``dataset:NAME``).
+    """What may run: files and folders, files of a certain hash, datasets with their own script (``dataset:NAME``),
+    and models with their own code (``model:NAME``).
     """
 
     paths: tuple[str, ...] = ()
     pins: tuple[tuple[str, str], ...] = ()
     datasets: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
 
 
 def read_trust(given: Iterable[object]) -> Trust:
     """Read trust as it is written: ``PATH``, ``PATH@sha256:HEX``, ``{path:, sha256:}``, such a record,
-    ``dataset:NAME``.
+    ``dataset:NAME``, ``model:NAME``.
 
     >>> read_trust(["dataset:squad", {"path": os.__file__, "sha256": "0" * 64}]).datasets
     ('dataset:squad',)
@@ -46,10 +48,14 @@ def read_trust(given: Iterable[object]) -> Trust:
     paths: list[str] = []
     pins: list[tuple[str, str]] = []
     datasets: list[str] = []
+    models: list[str] = []
     for one in given:
         path, digest = _split_pin(one)
         if path.startswith("dataset:"):
             datasets.append(path)
+            continue
+        if path.startswith(MODEL):
+            models.append(path)
             continue
         real = os.path.realpath(os.path.expanduser(path)) if "\0" not in path else path
         if "\0" in path or not os.path.exists(real):
@@ -61,7 +67,7 @@ def read_trust(given: Iterable[object]) -> Trust:
         else:
             expected = f"expected sha256: and 64 hex digits, and one file to pin, got {digest!r}"
             raise EvalError(f"{expected} - at trust {path}")
-    return Trust(tuple(paths), tuple(pins), tuple(datasets))
+    return Trust(tuple(paths), tuple(pins), tuple(datasets), tuple(models))
 
 
 def _split_pin(one: object) -> tuple[str, str | None]:
@@ -99,6 +105,27 @@ def refuse_untrusted(
     flags = " ".join(f"--trust {shlex.quote(one)}" for one in _list_flags(refused))
     of = ", ".join(list(dict.fromkeys(refused.values()))[:5])
     raise EvalError("\n".join([f"{of}: would run code that is not trusted{hint}:", *lines, f"To run it: {flags}"]))
+
+
+def refuse_model_code(named: Iterable[str], trust: Trust, where: str = "") -> None:
+    """Refuse the own code of models that are not trusted by name; a folder may be trusted as one.
+
+    >>> refuse_model_code(["org/m"], read_trust(["model:org/m"]))
+    >>> refuse_model_code(["org/m"], Trust())
+    Traceback (most recent call last):
+    evalcore.EvalError: trust_remote_code would run code of org/m, which is not trusted. To run it: --trust model:org/m
+    """
+    refused = [one for one in named if MODEL + one not in trust.models and not _is_below(trust, one)]
+    if refused:
+        flags = " ".join(f"--trust {shlex.quote(MODEL + one)}" for one in refused)
+        told = f"trust_remote_code would run code of {' and '.join(refused)}, which is not trusted"
+        raise EvalError(f"{told}. To run it: {flags}{where}")
+
+
+def _is_below(trust: Trust, folder: str) -> bool:
+    """Whether a name is that of a folder which is trusted, or inside one."""
+    real = os.path.realpath(os.path.expanduser(folder))
+    return os.path.isdir(real) and any(real == one or real.startswith(one.rstrip("/") + "/") for one in trust.paths)
 
 
 def _list_flags(refused: Iterable[Code]) -> list[str]:

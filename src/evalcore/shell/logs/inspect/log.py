@@ -114,7 +114,7 @@ def _read_pointed(path: Path, results: Mapping[str, object], zipped: bool) -> Ma
         else:
             data = [bytes(raw) for raw in (_read_json(path).samples or [])[:1]]
         spelled = list_spelled(read_sample(data[0])) if data else {}
-    except EvalError:  # which is told where the samples are read
+    except EvalError:  # reported where the samples are read
         spelled = {}
     return read_directions(results, spelled)
 

@@ -193,6 +193,9 @@ def make_cluster_reader(given: str) -> Callable[[object], str]:
     >>> make_cluster_reader("pasage")({"passage": 7})
     Traceback (most recent call last):
     evalcore.EvalError: cluster: expected a field or a template, got 'pasage'; fields: passage
+    >>> make_cluster_reader("metadata.passage")({"metadata": {"passage": 7}})
+    Traceback (most recent call last):
+    evalcore.EvalError: cluster: ... fields: metadata; a field of a field is a template: '{{metadata.passage}}'
     """
     from evalcore.shell.prompts.clusters import read_cluster  # only here: templates take their time to import
 
@@ -204,7 +207,8 @@ def make_cluster_reader(given: str) -> Callable[[object], str]:
             return read_cluster(given, fields)(fields)
         if template is None or not fields:
             shown = ", ".join(map(str, fields)) or "none"
-            raise EvalError(f"cluster: expected a field or a template, got {given!r}; fields: {shown}")
+            path = f"; a field of a field is a template: '{{{{{given}}}}}'" if given.partition(".")[0] in fields else ""
+            raise EvalError(f"cluster: expected a field or a template, got {given!r}; fields: {shown}{path}")
         return template(fields)
 
     return cluster

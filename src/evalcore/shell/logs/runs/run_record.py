@@ -144,17 +144,23 @@ def check_run_path(given: str | Path) -> Path:
 
 def close_recorded(run: Recorded, confidence: float = 0.95, interval: str | None = None) -> Report:
     """Close a run by its own rule, with intervals of any confidence and of this kind; if none is given, of its own."""
+    tables = run.tables or EVALCORE
+    inference = find_closing(run, confidence, interval)
+    tasks = [report_task(one, inference=inference, tables=tables) for one in run.side.scored]
+    return build_report(tasks, run.side.trees, inference=inference, tables=tables)
+
+
+def find_closing(run: Recorded, confidence: float = 0.95, interval: str | None = None) -> Inference:
+    """Find how a run closed its numbers; intervals are of any confidence, and of this kind if one is given."""
     ci = interval or find_part(run.results, "evalcore").get("ci")
     tables = run.tables or EVALCORE
-    inference = Inference(
+    return Inference(
         interval=ci if isinstance(ci, str) and ci in tables.intervals else "wilson",
         intervals=tables.intervals,
         confidence=confidence,
         on_unscorable=find_rule(run.results),
         stderr=find_form(run.results),
     )
-    tasks = [report_task(one, inference=inference, tables=tables) for one in run.side.scored]
-    return build_report(tasks, run.side.trees, inference=inference, tables=tables)
 
 
 def make_comparable(recorded: Recorded) -> ComparisonSide:

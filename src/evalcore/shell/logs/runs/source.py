@@ -75,14 +75,6 @@ def find_run(path: Path, searched: Searched = ALL) -> RunFiles:
         return RunFiles(task, (RunLog(task, path),))
     if searched.is_log(file, directly=True):
         return RunFiles(Path(strip_packing(path.name)).stem, others=(path,))
-    if file.form == "answers":
-        raise EvalError(f"{path}: an answer log holds answers, not scores; name the folder of its run")
-    if file.form == "empty":
-        raise EvalError(f"{path}: {EXPECTED}; it is empty")
-    if file.form in ("json", "results"):
-        refuse_other_rows(path)
-    if file.form in FORMS:
-        raise EvalError(f"{path}: {EXPECTED}; of {FORMS[file.form]}, `evalcore score {path} {FLAGS}` makes one")
     return _results_run(path.resolve().parent.name, *find_results(path, searched))
 
 
@@ -103,14 +95,32 @@ def find_results(path: Path, searched: Searched = ALL) -> NewestResults:
     evalcore.EvalError: no/such/run: no such file or folder; expected an evalcore run folder, ...
     """
     path = _require_path(path)
-    if path.is_dir():
-        found = _newest_results(path, searched)
-    else:
-        results = read_results(path) if not _is_other(path, searched) else None
+    found = _newest_results(path, searched) if path.is_dir() else None
+    if not path.is_dir() and not _is_other(path, searched):
+        _refuse_form(path, searched.tell(path).form)
+        results = read_results(path)
         found = None if results is None else (path, results, ())
     if found is None:
-        raise EvalError(f"{path}: {EXPECTED}; found no results in it")
+        raise _lack(path, "no results")
     return found
+
+
+def _refuse_form(path: Path, form: str | None) -> None:
+    """Say what a file is, where it is neither results nor a sample log."""
+    if form == "answers":
+        raise EvalError(f"{path}: an answer log holds answers, not scores; name the folder of its run")
+    if form == "empty":
+        raise EvalError(f"{path}: {EXPECTED}; it is empty")
+    if form in ("json", "results"):
+        refuse_other_rows(path)
+    if form in FORMS:
+        raise EvalError(f"{path}: {EXPECTED}; of {FORMS[form]}, `evalcore score {path} {FLAGS}` makes one")
+
+
+def _lack(path: Path, what: str) -> EvalError:
+    started = (path / "answers.jsonl").is_file()
+    hint = "; its run has not scored a task yet: the same `evalcore run` goes on" if started else ""
+    return EvalError(f"{path}: {EXPECTED}; found {what} in it{hint}")
 
 
 def _require_path(given: Path) -> Path:
@@ -132,7 +142,7 @@ def _folder_run(folder: Path, searched: Searched) -> RunFiles:
     if not logs:
         others = _other_logs(folder.glob("*"), searched) or _other_logs(folder.glob("*/*"), searched)
         if not others:
-            raise EvalError(f"{folder}: {EXPECTED}; found neither results*.json nor a sample log in it")
+            raise _lack(folder, "neither results*.json nor a sample log")
         return RunFiles(name, others=tuple(sorted(others, key=lambda path: (_stamp_within(path.name), find_age(path)))))
     newest = {name_task(path): path for path in sorted(logs, key=find_age)}
     each = tuple(RunLog(task, path) for task, path in sorted(newest.items()))

@@ -43,7 +43,7 @@ def find_likelihoods(first: TableRow | None, mapping: ColumnMap) -> OutputType:
     try:
         found = read_numbers(first.cells.get(mapping.loglikelihoods or ""), alone=mapping.alone)
         return LOGLIKELIHOOD if len(found) == 1 else MULTIPLE_CHOICE
-    except EvalError:  # which is told where the row is read
+    except EvalError:  # reported where the row is read
         return MULTIPLE_CHOICE
 
 

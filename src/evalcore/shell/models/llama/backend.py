@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from evalcore.core.records.errors import EvalError, require_known
-from evalcore.shell.models.model import Backend, Heard, Model, Question
+from evalcore.shell.models.model import Backend, Heard, Model, Notice, Question
 from evalcore.shell.prompts.turns import ChatTemplate
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def find_weights(path: str | None, carrier: str = CARRIER) -> Path:
 def open_llama(given: Mapping[str, object]) -> Model:
     """Load the model that these arguments describe."""
     settings = read_settings(given)
-    from evalcore.shell.models.llama.decode import read_decoding
+    from evalcore.shell.models.decode import read_decoding
     from evalcore.shell.models.llama.weights import Weights, load_binding
 
     binding = load_binding()
@@ -132,12 +132,12 @@ def open_llama(given: Mapping[str, object]) -> Model:
 def _make_chat(engine: Weights, template: str | None) -> ChatTemplate | None:
     if template is None:
         return None
-    from evalcore.shell.models.llama.chat import compile_chat
+    from evalcore.shell.models.chat import compile_chat
 
     return compile_chat(template, engine.text_of(engine.bos), engine.text_of(engine.eos))
 
 
-def _ask_engine(engine: Weights, settings: LlamaSettings, questions: Sequence[Question]) -> Iterator[Heard]:
+def _ask_engine(engine: Weights, settings: LlamaSettings, questions: Sequence[Question]) -> Iterator[Heard | Notice]:
     from evalcore.shell.models.llama.work import answer_questions
 
     return answer_questions(engine, questions, settings.n_batch, settings.seed, settings.max_gen_toks)

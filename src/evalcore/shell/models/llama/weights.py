@@ -12,8 +12,9 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import NDArray
 
+from evalcore.core.prefixes import Tokens
 from evalcore.core.records.errors import EvalError, MissingExtra, require
-from evalcore.shell.models.llama.tokens import TokenBlock, Tokens, count_shared
+from evalcore.shell.models.llama.tokens import TokenBlock, count_shared
 
 Logits = NDArray[np.float32]
 
@@ -40,7 +41,7 @@ def _silence_library(binding: ModuleType) -> object:
 
 
 class Weights:
-    """A loaded model and one sequence in its cache; for one thread only."""
+    """A loaded model and one sequence in its cache; counts the tokens that it evaluates. For one thread only."""
 
     def __init__(self, path: Path, *, n_ctx: int, n_batch: int, n_threads: int, n_gpu_layers: int) -> None:
         self._lib = lib = load_binding()
@@ -70,6 +71,7 @@ class Weights:
         self._batch = lib.llama_batch_init(self._room, 0, 1)
         weakref.finalize(self, lib.llama_batch_free, self._batch)
         self._held: list[TokenBlock] = []
+        self.evaluated = 0
         self._row: Logits = np.empty(0, np.float32)
         self._row_at = 0
 
@@ -155,6 +157,7 @@ class Weights:
             self._held = []
             raise EvalError(f"llama.cpp cannot evaluate {n} tokens at position {start}: code {code}")
         self._held.append(block)
+        self.evaluated += n
         if not block.rows:
             return np.empty((0, self.n_vocab), np.float32)
         logits = self._lib.llama_get_logits(self._context)

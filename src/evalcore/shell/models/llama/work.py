@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
 
+from evalcore.core.prefixes import Tokens
 from evalcore.core.records.document import request_key
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Failure, Generate, Likelihood, LogLikelihood, Reply
-from evalcore.shell.models.llama.decode import (
+from evalcore.shell.answerlog.spent import Spent
+from evalcore.shell.models.decode import (
     Decoding,
     add_likelihoods,
     choose_token,
@@ -18,31 +21,25 @@ from evalcore.shell.models.llama.decode import (
     read_decoding,
     score_rows,
 )
-from evalcore.shell.models.llama.tokens import (
-    TokenBlock,
-    Tokens,
-    encode_pair,
-    fit_pair,
-    plan_context,
-    plan_continuation,
-    roll_windows,
-)
+from evalcore.shell.models.llama.tokens import TokenBlock, plan_context, plan_continuation
 from evalcore.shell.models.llama.weights import Weights
-from evalcore.shell.models.model import Heard, Question, fit_reply
+from evalcore.shell.models.model import Heard, Notice, Question, fit_reply
+from evalcore.shell.models.token_pair import encode_pair, fit_pair, roll_windows, tell_worn
 
 
 class Work(NamedTuple):
-    """A question in tokens: pairs whose likelihoods add up, or a prompt and how to continue it."""
+    """A question in tokens: pairs whose likelihoods add up, or a prompt and how to continue it; ``worn`` if cut."""
 
     at: int
     pairs: tuple[tuple[Tokens, Tokens], ...]
     how: Decoding | None = None
     seed: int = 0
+    worn: bool = False
 
 
 def answer_questions(
     engine: Weights, questions: Sequence[Question], size: int, seed: int, max_gen_toks: int
-) -> Iterator[Heard]:
+) -> Iterator[Heard | Notice]:
     """Answer questions in the order of their tokens, so that common beginnings are evaluated once."""
     works: list[Work] = []
     for at, question in enumerate(questions):
@@ -51,11 +48,21 @@ def answer_questions(
         except EvalError as wrong:
             yield Heard(at, Failure(str(wrong)))
     for work in sorted(works, key=lambda one: (one.how is not None, one.pairs)):
+        start, before, said = perf_counter(), engine.evaluated, 0
         try:
-            reply, finish = _generate_text(engine, work, size) if work.how else (_score_work(engine, work, size), "")
+            if work.how:
+                reply, finish, said = _generate_text(engine, work, size)
+            else:
+                reply, finish = _score_work(engine, work, size), ""
         except EvalError as wrong:
             reply, finish = Failure(str(wrong)), ""
-        yield Heard(work.at, fit_reply(questions[work.at].request, reply), finish)
+        read = sum(len(context) + len(continuation) for context, continuation in work.pairs)
+        fresh = engine.evaluated - before - max(said - 1, 0)  # the first token of a reply comes with its prompt
+        cached = max(read - fresh, 0)
+        spent = Spent(read, said, cached=cached, seconds=round(perf_counter() - start, 4))
+        yield Heard(work.at, fit_reply(questions[work.at].request, reply), finish, spent=spent)
+    if worn := sum(work.worn for work in works):
+        yield Notice(tell_worn(worn, len(questions), engine.n_ctx))
 
 
 def _prepare_work(engine: Weights, at: int, question: Question, seed: int, max_gen_toks: int) -> Work:
@@ -67,10 +74,12 @@ def _prepare_work(engine: Weights, at: int, question: Question, seed: int, max_g
         if room < 1:
             raise EvalError(f"expected max_gen_toks below n_ctx = {engine.n_ctx}, got {how.max_gen_toks}")
         prompt = _encode_text(engine, request.prompt, True) or (prefix,)
-        return Work(at, ((prompt[-room:], ()),), how, int(request_key(str(seed), request, {}, question.repeat), 16))
+        drawn = int(request_key(str(seed), request, {}, question.repeat), 16)
+        return Work(at, ((prompt[-room:], ()),), how, drawn, len(prompt) > room)
     if isinstance(request, LogLikelihood):
         pair = encode_pair(request.context, request.continuation, prefix, lambda *text: _encode_text(engine, *text))
-        return Work(at, (fit_pair(*pair, engine.n_ctx),))
+        fitted = fit_pair(*pair, engine.n_ctx)
+        return Work(at, (fitted,), worn=len(fitted[0]) < len(pair[0]))
     tokens = _encode_text(engine, request.text, True)
     return Work(at, tuple(fit_pair(*pair, engine.n_ctx) for pair in roll_windows(tokens, prefix, engine.n_ctx)))
 
@@ -95,17 +104,19 @@ def _score_pair(engine: Weights, context: Tokens, continuation: Tokens, size: in
     return add_likelihoods(parts)
 
 
-def _generate_text(engine: Weights, work: Work, size: int) -> tuple[Reply, str]:
+def _generate_text(engine: Weights, work: Work, size: int) -> tuple[Reply, str, int]:
+    """Generate a text; also why it ended, and how many tokens were drawn."""
     how, draw, raw = work.how or Decoding(), np.random.default_rng(work.seed), b""
     row = engine.reach(plan_context(work.pairs[0][0], size))
     for left in range(how.max_gen_toks, 0, -1):
         token = choose_token(row, how, draw)
+        drawn = how.max_gen_toks - left + 1
         if engine.ends(token):
-            return raw.decode("utf-8", "replace"), "stop"
+            return raw.decode("utf-8", "replace"), "stop", drawn
         raw += engine.piece(token)
         text = raw.decode("utf-8", "replace")
         if (short := cut_text(text, how.until)) != text:
-            return short, "stop"
+            return short, "stop", drawn
         if left > 1:
             row = engine.push(TokenBlock((token,), 1))[0]
-    return text, "length"
+    return text, "length", drawn

@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 import msgspec
 
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.request import Failure, Generate, Reply
+from evalcore.core.records.request import CHOOSE, Failure, Generate, Reply
 from evalcore.shell.answerlog.line import Withdrawn
-from evalcore.shell.models.model import Ask, Backend, Heard, Model, Notice, Question, fit_reply
+from evalcore.shell.models.model import AskWhile, Backend, Heard, Model, Notice, Question, fit_reply
 from evalcore.shell.models.openai.arguments import ARGUMENTS, ServerKind, ServerSettings, read_settings, warn_of_ignored
 from evalcore.shell.models.openai.body import (
     encode_body,
@@ -26,7 +26,7 @@ from evalcore.shell.models.openai.body import (
 from evalcore.shell.models.openai.endpoint import Endpoint, find_endpoint
 from evalcore.shell.models.openai.http_faults import Patience
 from evalcore.shell.models.openai.http_wire import Surety
-from evalcore.shell.models.openai.logprobs import place_text, read_likelihood, write_echo
+from evalcore.shell.models.openai.logprobs import place_text, read_letter, read_likelihood, write_echo
 from evalcore.shell.safety.credentials import note_credentials
 from evalcore.shell.safety.secrets import hide_in_text
 
@@ -60,13 +60,15 @@ def open_server(kind: ServerKind, given: Mapping[str, object], *, base: float = 
         base=base,
         outage=settings.give_up_after,
     )
+    asker = _make_asker(kind, settings, endpoint, patience)
     return Model(
         settings.model,
         identify_server(kind, settings, endpoint),
-        _make_asker(kind, settings, endpoint, patience),
+        lambda questions: asker(questions, lambda: True),
         chat=render_messages if kind.chat else None,
         check=lambda options: write_generation(kind, settings, "", options),  # no partial: its repr shows the address
         warnings=(*warn_of_ignored(given), *_warn_of_five(kind, settings)),
+        ask_while=asker,
     )
 
 
@@ -97,13 +99,14 @@ def _warn_of_five(kind: ServerKind, settings: ServerSettings) -> tuple[str, ...]
     )
 
 
-def _make_asker(kind: ServerKind, settings: ServerSettings, endpoint: Endpoint, patience: Patience) -> Ask:
-    def ask(questions: Sequence[Question]) -> Iterator[Heard | Notice]:
+def _make_asker(kind: ServerKind, settings: ServerSettings, endpoint: Endpoint, patience: Patience) -> AskWhile:
+    def ask(questions: Sequence[Question], going_on: Callable[[], bool]) -> Iterator[Heard | Notice]:
         likelihoods = any(not isinstance(question.request, Generate) for question in questions)
         if likelihoods and kind.chat:
             raise EvalError(
                 f"{kind.name} cannot answer likelihood requests (multiple_choice, loglikelihood, rolling tasks): chat "
-                "endpoints give no log-probabilities of a given text; use local-completions, or model: llama"
+                "endpoints give no log-probabilities of a given text. multiple_choice_by: letter asks multiple_choice "
+                "tasks for a letter instead; model: hf, llama, or a server of vLLM or SGLang gives likelihoods"
             )
         import asyncio
 
@@ -113,7 +116,7 @@ def _make_asker(kind: ServerKind, settings: ServerSettings, endpoint: Endpoint, 
         with asyncio.Runner() as runner:
             session = open_session(endpoint, patience, settings.num_concurrent, keep_alive=settings.keep_alive)
             try:
-                yield from _ask_session(runner, session, kind, settings, questions, likelihoods)
+                yield from _ask_session(runner, session, kind, settings, questions, going_on)
             finally:
                 runner.run(close_session(session))
 
@@ -138,12 +141,12 @@ def _ask_session(
     kind: ServerKind,
     settings: ServerSettings,
     questions: Sequence[Question],
-    likelihoods: bool,
+    going_on: Callable[[], bool],
 ) -> Iterator[Heard | Notice]:
     from evalcore.shell.models.openai.http_client import look_after
     from evalcore.shell.models.openai.probe import check_echo
 
-    if likelihoods and settings.check_logprobs:
+    if settings.check_logprobs and not all(isinstance(question.request, Generate) for question in questions):
         probed = _run_told(runner, session, lambda _: check_echo(session, settings), deque([0]), 1)
         yield from (one for one in probed if isinstance(one, Notice))
     queue, places = deque(range(len(questions))), {sure: set[int]() for sure in Surety}
@@ -161,10 +164,14 @@ def _ask_session(
                 yield heard._replace(more=more)
             if session.alone:
                 yield from _withdraw(places, session.needed, queue)
+            if not going_on():
+                queue.clear()
         runner.run(look_after(session))
         yield from map(Notice, session.take_notices())
         if session.alone:
             yield from _withdraw(places, session.needed, queue)
+        if not going_on():
+            return
 
 
 def _withdraw(heard: Mapping[Surety, set[int]], needed: Surety, queue: deque[int]) -> Iterator[Heard]:
@@ -205,8 +212,8 @@ async def _answer_question(
 
     body, read = _word_question(kind, settings, question)
     reached = await post_body(session, encode_body(body), read)
-    heard = Heard(at, reached.value) if isinstance(reached.value, Failure) else Heard(at, *reached.value)
-    return Answered(heard, reached.sure)
+    reply, finish = (reached.value, "") if isinstance(reached.value, Failure) else reached.value
+    return Answered(Heard(at, reply, finish, spent=reached.spent), reached.sure)
 
 
 def _word_question(
@@ -216,7 +223,8 @@ def _word_question(
     request = question.request
     if isinstance(request, Generate):
         body = write_generation(kind, settings, request.prompt, request.options, question.repeat)
-        return body, partial(read_generation, kind, settings.think_end_token)
+        read = partial(read_letter, str(letters)) if (letters := request.options.get(CHOOSE)) else read_generation
+        return body, partial(read, kind, settings.think_end_token)
     prompt, start = place_text(request, settings.eos_string)
     return write_echo(settings, prompt), lambda content: (
         fit_reply(request, read_likelihood(content, prompt, start, settings.max_length)),

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import CHOOSE
 from evalcore.shell.data.wire import decode_line, encode_line
 from evalcore.shell.models.openai.arguments import ServerKind, ServerSettings
 from evalcore.shell.models.openai.http_faults import Wrong, excerpt_text, read_message
@@ -67,6 +68,7 @@ def write_generation(
     """
     own_chat = kind.hosted and kind.chat
     left = {name: thaw_options(value) for name, value in options.items() if name != "do_sample"}
+    left |= _ask_tops(kind) if left.pop(CHOOSE, False) else {}
     most = left.pop("max_tokens") if "max_tokens" in left else left.pop("max_gen_toks", settings.max_gen_toks)
     temperature = left.pop("temperature", 0)
     stop = _read_stops(left.pop("until", [END] if own_chat else None), settings.eos_string)
@@ -84,6 +86,11 @@ def write_generation(
         del body["stop"]
         body["temperature"] = 1
     return body
+
+
+def _ask_tops(kind: ServerKind) -> dict[str, object]:
+    """Ask for the likeliest first tokens: as many as OpenAI's endpoints give, which others give as well."""
+    return {"logprobs": True, "top_logprobs": 20} if kind.chat else {"logprobs": 5}
 
 
 def thaw_options(value: object) -> object:

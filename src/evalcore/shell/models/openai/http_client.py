@@ -7,11 +7,15 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from os import strerror
 from random import random
+from time import perf_counter
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
+from msgspec.structs import replace
+
 from evalcore.core.records.errors import EvalError, ServerGone
 from evalcore.core.records.request import Failure
+from evalcore.shell.answerlog.spent import Spent
 from evalcore.shell.models.openai.http_faults import (
     ALWAYS,
     NEVER,
@@ -20,6 +24,7 @@ from evalcore.shell.models.openai.http_faults import (
     Wrong,
     compute_wait,
     excerpt_text,
+    is_refusal,
     is_retried,
     parse_wait,
     read_message,
@@ -35,6 +40,7 @@ from evalcore.shell.models.openai.http_wire import (
     note_stream,
     take_reply,
 )
+from evalcore.shell.models.openai.token_counts import read_usage
 from evalcore.shell.safety.credentials import list_credentials
 from evalcore.shell.safety.secrets import hide_in_body, hide_in_text
 
@@ -55,10 +61,11 @@ ARRIVED = "bytes came that nobody asked for"
 
 
 class Reached(NamedTuple, Generic[T]):
-    """The outcome of a request, and why a reply is that to its request."""
+    """The outcome of a request, why a reply is that to its request, what it took and the tokens that it counts."""
 
     value: T | Failure
     sure: Surety = Surety.FIRST
+    spent: Spent = Spent()
 
 
 class Doubtful(Exception):
@@ -79,7 +86,7 @@ async def post_body(session: Session, body: bytes, read: Callable[[bytes], T]) -
             session.met.set()
             if how and session.ids.telling:
                 session.find_shift(how)
-            return reached
+            return reached if tried == 1 else reached._replace(spent=replace(reached.spent, tries=tried))
         except Doubtful as doubt:  # raised at most once: over a new connection there is no doubt
             tried, alone, how = tried - 1, True, doubt.how
             continue
@@ -94,7 +101,8 @@ async def post_body(session: Session, body: bytes, read: Callable[[bytes], T]) -
         if tried > most or left <= 0:
             if isinstance(wrong, Unreachable) and (session.refused >= tried or left <= 0):
                 raise _describe_loss(session, reason, tried)
-            return Reached(Failure(f"{reason} ({tried} tries)" if tried > 1 else reason))
+            told = f"{reason} ({tried} tries)" if tried > 1 else reason
+            return Reached(Failure(told), spent=Spent(tries=tried))
         await asyncio.sleep(min(left, compute_wait(tried, wrong.after, random(), session.patience)))
 
 
@@ -136,7 +144,9 @@ async def _post_by(wire: Wire, session: Session, body: bytes, read: Callable[[by
         session.find_unasked(ARRIVED)
     if wire.served and alone:
         await cut_wire(wire)
+    start = perf_counter()
     content = await _exchange(wire, session, body)
+    seconds = round(perf_counter() - start, 4)
     name, again = session.ids.recall(content)
     if again and wire.served:
         raise Doubtful("a reply came twice, with the same id")
@@ -149,7 +159,7 @@ async def _post_by(wire: Wire, session: Session, body: bytes, read: Callable[[by
     sure = take_reply(wire, session.ids, content, name)
     if session.alone and sure < session.needed:
         raise Doubtful
-    return Reached(value, sure)
+    return Reached(value, sure, read_usage(content, seconds))
 
 
 async def look_after(session: Session) -> None:
@@ -227,7 +237,8 @@ def _judge_status(status: int, headers: Mapping[str, str], content: bytes) -> No
         )
     if not 200 <= status < 300:
         after = parse_wait(headers.get("retry-after"), datetime.now(UTC))
-        again = ALWAYS if is_retried(status) else NEVER
-        raise Wrong(f"http_{status}: {read_message(content)}", again=again, after=after, status=status)
+        message = read_message(content)
+        again = ALWAYS if is_retried(status) and not is_refusal(message) else NEVER
+        raise Wrong(f"http_{status}: {message}", again=again, after=after, status=status)
     if headers.get("content-encoding", "identity") not in ("", "identity"):
         raise Wrong(f"bad_response: a body in {excerpt_text(headers['content-encoding'])}, which was not asked for")

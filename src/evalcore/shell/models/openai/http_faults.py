@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from math import isfinite
 
 import msgspec
@@ -16,6 +16,7 @@ POINTLESS = frozenset({301, 302, 303, 307, 308, 401, 403, 404, 405})
 """A server that starts with one of these will not do better on the next question."""
 
 SHOWN = 200
+REFUSAL = re.compile(r"(?i)\bonly no \w+ is supported|\b(not|un)[ -]?supported\b")
 
 
 class Patience(msgspec.Struct, frozen=True):
@@ -52,6 +53,15 @@ def is_retried(status: int) -> bool:
     return status in (408, 409, 425, 429) or (status >= 500 and status not in (501, 505))
 
 
+def is_refusal(message: str) -> bool:
+    """Whether a server says that it never does what is asked; llama-server does so with status 500.
+
+    >>> is_refusal("Only no echo is supported"), is_refusal("best_of is not supported"), is_refusal("overloaded")
+    (True, True, False)
+    """
+    return REFUSAL.search(message) is not None
+
+
 def parse_wait(header: str | None, now: datetime) -> float | None:
     """Parse the seconds that a server asks to wait, a number or a date; None if it makes no sense.
 
@@ -61,6 +71,8 @@ def parse_wait(header: str | None, now: datetime) -> float | None:
     """
     if header is None:
         return None
+    from email.utils import parsedate_to_datetime  # here, because it loads much that listing models does not need
+
     try:
         wait = float(header)
     except ValueError:

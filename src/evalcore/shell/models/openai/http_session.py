@@ -24,7 +24,7 @@ class Session(Struct):
     ``free``: those not in use. ``met``: the server has given a good answer. ``alone``: each request gets a connection
     of its own. ``needed``: how sure a reply must be once a shift was found. ``notices``: what should be said now;
     ``wake`` is set with each. ``lost_at``: when the server was found to be unreachable, ``refused`` how often in a row
-    and ``told`` the last retry that was told of.
+    and ``told`` the last retry that was reported.
     """
 
     wires: tuple[Wire, ...]

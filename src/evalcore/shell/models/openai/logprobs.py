@@ -9,9 +9,12 @@ from typing import NamedTuple
 
 from evalcore.core.records.frozen_dict import freeze_value
 from evalcore.core.records.request import Likelihood, LogLikelihood, Rolling
-from evalcore.shell.models.openai.arguments import ServerSettings
-from evalcore.shell.models.openai.body import read_choice
+from evalcore.shell.models.openai.arguments import ServerKind, ServerSettings
+from evalcore.shell.models.openai.body import read_choice, read_generation
 from evalcore.shell.models.openai.http_faults import NEVER, Wrong
+
+BLANKS = " \n\u2581\u0120"
+"""What may precede the letter of a token: blanks, and what tokenizers write for them."""
 
 
 class Echo(NamedTuple):
@@ -86,19 +89,77 @@ def find_offsets(tokens: list[str], given: object, prompt: str) -> list[int] | N
 
 def read_echo(content: bytes, prompt: str) -> Echo:
     """Read the echoed tokens of a reply, which must be those of the prompt."""
-    logprobs = read_choice(content).get("logprobs")
+    tokens, values, tops, given = read_columns(read_choice(content).get("logprobs"))
+    offsets = find_offsets(tokens, given, prompt)
+    if offsets is None:
+        raise _refuse_logprobs(f"the server did not echo the prompt token by token; its first tokens are {tokens[:3]}")
+    return Echo(tuple(tokens), tuple(offsets), tuple(values), tuple(map(freeze_value, tops)))
+
+
+class TokenColumns(NamedTuple):
+    """Tokens, the log-probability of each, the likeliest ones in its place, and offsets if the server gives any."""
+
+    tokens: list[str]
+    values: list[object]
+    tops: list[object]
+    offsets: object = None
+
+
+def read_columns(logprobs: object) -> TokenColumns:
+    """Read log-probabilities in either of their shapes: columns, as OpenAI's completions, vLLM and SGLang give them, or
+    a record for each token (``content``), as chat endpoints do, and llama-server everywhere.
+
+    >>> read_columns({"content": [{"token": "B", "logprob": -0.5, "top_logprobs": [{"token": "B", "logprob": -0.5}]}]})
+    TokenColumns(tokens=['B'], values=[-0.5], tops=[{'B': -0.5}], offsets=None)
+    """
     if not isinstance(logprobs, dict):
         raise _refuse_logprobs("the reply has none")
-    columns = [logprobs.get(name) for name in ("tokens", "token_logprobs", "top_logprobs")]
+    columns: list[object] = [logprobs.get(name) for name in ("tokens", "token_logprobs", "top_logprobs")]
+    if isinstance(listed := logprobs.get("content"), list):
+        records = [one if isinstance(one, dict) else {} for one in listed]
+        tops = [_read_tops(one.get("top_logprobs")) for one in records]
+        columns = [[one.get("token") for one in records], [one.get("logprob") for one in records], tops]
     lists = [column for column in columns if isinstance(column, list)]
     if len(lists) != 3 or len(set(map(len, lists))) != 1 or not all(isinstance(one, str) for one in lists[0]):
         raise _refuse_logprobs("expected tokens, token_logprobs and top_logprobs of one length")
-    offsets = find_offsets(lists[0], logprobs.get("text_offset"), prompt)
-    if offsets is None:
+    return TokenColumns(lists[0], lists[1], lists[2], logprobs.get("text_offset"))
+
+
+def _read_tops(listed: object) -> dict[str, object] | None:
+    """The likeliest tokens by text; of two with the same text (bytes of one character), the likelier."""
+    if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
+        return None
+    pairs = [(str(one.get("token")), one.get("logprob")) for one in listed]
+    return dict(reversed(pairs))
+
+
+def read_letter(offered: str, kind: ServerKind, think_end: str | None, content: bytes) -> tuple[str, str]:
+    """Read which offered letter the first token's log-probabilities give the most; the text itself if they give none.
+
+    >>> read_letter("AB", ServerKind("c", chat=True), None, b'''{"choices": [{"index": 0, "message": {"content": "The"},
+    ...   "logprobs": {"content": [{"token": "The", "logprob": -0.9, "top_logprobs": [{"token": "The", "logprob": -0.9},
+    ...   {"token": " C", "logprob": -1.5}, {"token": "A", "logprob": -1.2}]}]}}]}''')[0]
+    'A'
+    """
+    text, finish = read_generation(kind, think_end, content)
+    tops = read_columns(read_choice(content).get("logprobs")).tops
+    first = tops[0] if tops else None
+    if not isinstance(first, dict) or not first:
         raise _refuse_logprobs(
-            f"the server did not echo the prompt token by token; its first tokens are {lists[0][:3]}"
+            "the first token has no likeliest ones beside it; multiple_choice_by: letter reads the text instead"
         )
-    return Echo(tuple(lists[0]), tuple(offsets), tuple(lists[1]), tuple(map(freeze_value, lists[2])))
+    letters = [(_check_logprob(value, 1), one.strip(BLANKS)) for one, value in first.items() if is_letter(one, offered)]
+    best = max(letters, default=None)
+    return (best[1] if best else text), finish
+
+
+def is_letter(token: str, offered: str) -> bool:
+    """Whether a token is one of the offered letters, with or without a blank before it.
+
+    >>> is_letter(" B", "ABC"), is_letter("b", "ABC"), is_letter("BC", "ABC"), is_letter("I", "ABC")
+    (True, False, False, False)
+    """
+    return token.strip(BLANKS) in set(offered)
 
 
 def read_likelihood(content: bytes, prompt: str, start: int, most: int) -> Likelihood:

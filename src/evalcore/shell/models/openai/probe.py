@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 
 from evalcore.core.records.errors import EvalError
@@ -12,7 +11,7 @@ from evalcore.shell.models.openai.body import encode_body, read_choice
 from evalcore.shell.models.openai.http_client import post_body
 from evalcore.shell.models.openai.http_faults import NEVER, Wrong
 from evalcore.shell.models.openai.http_session import Session
-from evalcore.shell.models.openai.logprobs import Echo, read_echo, write_echo
+from evalcore.shell.models.openai.logprobs import Echo, read_columns, read_echo, write_echo
 
 PROBES = (
     "1 2 3 4 5 6 7 8 9 10 11 12",
@@ -24,6 +23,12 @@ PROBES = (
 TOLERANCE = 0.5
 """Reading a prompt and generating differ by rounding, up to some hundredths; one token off by several units."""
 
+INSTEAD = (
+    ". llama-server gives those of the tokens that it generates alone: model: llama runs its GGUF file in this one, "
+    "model: hf and model: vllm run one of transformers; servers of vLLM and SGLang echo them; "
+    "multiple_choice_by: letter needs none"
+)
+
 SKIP = "; check_logprobs: false in model_args asks without this check"
 
 
@@ -33,7 +38,7 @@ async def check_echo(session: Session, settings: ServerSettings) -> None:
         body = {**write_echo(settings, text), "echo": False}
         said = (await post_body(session, encode_body(body), _read_first_token)).value
         if isinstance(said, Failure):
-            raise EvalError(f"{session.endpoint.shown} gives no log-probabilities: {said.reason}{SKIP}")
+            raise EvalError(f"{session.endpoint.shown} gives no log-probabilities: {said.reason}{INSTEAD}{SKIP}")
         token, generated = said
         asked = text + token
         echo = (
@@ -42,7 +47,7 @@ async def check_echo(session: Session, settings: ServerSettings) -> None:
         if isinstance(echo, Failure):
             raise EvalError(
                 f"{session.endpoint.shown} does not echo log-probabilities, so it cannot answer likelihood "
-                f"requests: {echo.reason}{SKIP}"
+                f"requests: {echo.reason}{INSTEAD}{SKIP}"
             )
         if _compare_token(session, echo, text, token, generated):
             return
@@ -76,15 +81,12 @@ def _compare_token(session: Session, echo: Echo, text: str, token: str, generate
 def _read_first_token(content: bytes) -> tuple[str, float]:
     """Read the generated token and its log-probability.
 
-    >>> _read_first_token(b'{"choices": [{"index": 0, "logprobs": {"tokens": [" 13"], "token_logprobs": [-0.1]}}]}')
+    >>> _read_first_token(b'''{"choices": [{"index": 0, "logprobs":
+    ...   {"content": [{"token": " 13", "logprob": -0.1}]}}]}''')
     (' 13', -0.1)
     """
     logprobs = read_choice(content).get("logprobs")
-    tokens, values = (
-        (logprobs.get("tokens"), logprobs.get("token_logprobs")) if isinstance(logprobs, Mapping) else (0, 0)
-    )
-    if isinstance(tokens, list) and isinstance(values, list) and tokens and values:
-        token, value = tokens[0], values[0]
-        if isinstance(token, str) and isinstance(value, int | float):
-            return token, float(value)
+    found = read_columns(logprobs) if isinstance(logprobs, dict) else None
+    if found and found.tokens and isinstance(value := found.values[0], int | float):
+        return found.tokens[0], float(value)
     raise Wrong("bad_logprobs: a generated token comes without one", again=NEVER)

@@ -11,6 +11,15 @@ from evalcore.shell.compare.check import Checked
 from evalcore.shell.output.check.gate_text import show_level, show_value
 from evalcore.shell.output.terminal.grid import Grid, GridColumn, Page, Section, draw_page, lay_grid, write_markdown
 from evalcore.shell.output.terminal.number_text import (
+    ADJUSTED_P,
+    DETECTABLE,
+    FILTER,
+    METRIC,
+    TASKS,
+    VALUE,
+    VERDICT,
+    N,
+    P,
     name_number,
     show_difference,
     show_interval,
@@ -35,14 +44,14 @@ FINDS = {
 GateColumn = GridColumn[Gate]
 STATUS = GateColumn("", lambda gate: WORDS[gate.passed])
 NAMES = (
-    GateColumn("Tasks", lambda gate: gate.name, number=False),
-    GateColumn("Metric", lambda gate: gate.key.metric, number=False),
-    GateColumn("Filter", lambda gate: gate.key.filter, number=False),
+    GateColumn(TASKS, lambda gate: gate.name, number=False),
+    GateColumn(METRIC, lambda gate: gate.key.metric, number=False),
+    GateColumn(FILTER, lambda gate: gate.key.filter, number=False),
 )
-NUMBER = GateColumn("number", lambda gate: name_number(gate.name, gate.key), number=False)
+NUMBER = GateColumn(TASKS, lambda gate: name_number(gate.name, gate.key), number=False)
 """All names in one column, as a limit would name it, where the screen is narrow."""
-N = GateColumn("n", lambda gate: f"{gate.n:,}" if gate.n else "", spare=3)
-VERDICT = GateColumn("verdict", lambda gate: gate.verdict, number=False)
+COUNT = GateColumn(N, lambda gate: f"{gate.n:,}" if gate.n else "")
+JUDGED = GateColumn(VERDICT, lambda gate: gate.verdict, number=False)
 
 
 def draw_gates(checked: Checked, screen: Screen = PIPE) -> str:
@@ -51,21 +60,21 @@ def draw_gates(checked: Checked, screen: Screen = PIPE) -> str:
     >>> draw_gates(Checked(run="new", gates=()))
     'passed: no gates\\n'
     """
-    return "\n".join([*(draw_page(page, screen) for page in _build_pages(checked)), _summarise_gates(checked)])
+    return "\n".join([*(draw_page(page, screen) for page in build_pages(checked)), summarise_gates(checked)])
 
 
 def write_gates(checked: Checked) -> str:
     """The gates as tables of Markdown."""
-    return "\n".join([*map(write_markdown, _build_pages(checked)), _summarise_gates(checked)])
+    return "\n".join([*map(write_markdown, build_pages(checked)), summarise_gates(checked)])
 
 
-def _summarise_gates(checked: Checked) -> str:
+def summarise_gates(checked: Checked) -> str:
     counts = {word: sum(WORDS[gate.passed] == word for gate in checked.gates) for word in WORDS.values()}
     summary = ", ".join(f"{count:,} {word.lower()}" for word, count in counts.items() if count) or "no gates"
     return f"{'passed' if checked.passed else 'FAILED'}: {summary}\n"
 
 
-def _build_pages(checked: Checked) -> list[Page]:
+def build_pages(checked: Checked) -> list[Page]:
     kinds = (
         (("min", "max"), _show_limits),
         (("baseline",), _show_changes),
@@ -89,11 +98,11 @@ def _list_runs(checked: Checked) -> Iterator[str]:
 def _show_limits(gates: Sequence[Gate], checked: Checked) -> Page:
     level = show_level(checked.confidence)
     columns = (
-        N,
-        GateColumn("Value", lambda gate: show_value(gate.value)),
-        GateColumn(f"{level} interval", lambda gate: show_interval(*(gate.ci or (None, None))), spare=2),
+        COUNT,
+        GateColumn(VALUE, lambda gate: show_value(gate.value)),
+        GateColumn(f"{level} interval", lambda gate: show_interval(*(gate.ci or (None, None)))),
         GateColumn("limit", lambda gate: f"{SIGNS[gate.kind]} {show_value(gate.limit)}"),
-        VERDICT,
+        JUDGED,
     )
     alpha = show_share(checked.alpha)
     if checked.strict:
@@ -125,36 +134,37 @@ def _show_changes(gates: Sequence[Gate], checked: Checked) -> Page:
     )
     tested = (
         GateColumn(
-            "p",
+            P,
             lambda gate: show_p(gate.p_value),
             "how often luck alone makes a run that is no worse look at least this much worse",
-            spare=2,
+            spare=4,
         ),
         GateColumn(
-            "adjusted p",
+            ADJUSTED_P,
             lambda gate: show_p(gate.adjusted),
             f"corrected for {tests:,} {'test' if tests == 1 else 'tests together'} ({checked.correction.name}); a gate"
             f" fails if it is at most {checked.alpha:g}",
+            spare=3,
         ),
     )
     shown = (
         *sure,
         GateColumn(
-            "p",
+            P,
             lambda gate: show_p(gate.p_value),
             "how often a run that is worse by exactly the margin looks at least this good; it is shown if that is at"
             f" most {checked.alpha:g}",
-            spare=2,
+            spare=4,
         ),
     )
     columns = (
-        N,
+        COUNT,
         GateColumn("run", lambda gate: show_value(gate.value), spare=1),
         GateColumn("baseline", lambda gate: show_value(gate.baseline), spare=1),
         GateColumn("change", lambda gate: show_difference(gate.difference), "run − baseline"),
         *(tested if checked.margin is None else shown if checked.shown else sure),
-        GateColumn("detectable", lambda gate: show_number(gate.detectable), FINDS[checked.shown], spare=2),
-        VERDICT,
+        GateColumn(DETECTABLE, lambda gate: show_number(gate.detectable), FINDS[checked.shown], spare=2),
+        JUDGED,
     )
     corrected = f", corrected for {judged:,} of them (Bonferroni)" if checked.correction.corrects else ""
     rule = f"a gate fails if the whole interval is worse than the margin of {checked.margin or 0:g}{corrected}"
@@ -171,13 +181,13 @@ def _show_shares(gates: Sequence[Gate], checked: Checked) -> Page:
     columns = (
         GateColumn(kind, lambda gate: show_share(round(gate.value or 0.0, 4))),
         GateColumn("limit", lambda gate: f"{SIGNS[kind]} {show_share(gate.limit or 0.0)}"),
-        VERDICT,
+        JUDGED,
     )
     return _build_page(gates, columns, f"{kind}: {SHARES[kind]}")
 
 
 def _show_rules(gates: Sequence[Gate], checked: Checked) -> Page:
-    return _build_page(gates, (VERDICT,), "rules: what makes the scores must be the same (--rules-may-differ)")
+    return _build_page(gates, (JUDGED,), "rules: what makes the scores must be the same (--rules-may-differ)")
 
 
 def _build_page(gates: Sequence[Gate], columns: Sequence[GateColumn], *rules: str) -> Page:
@@ -185,7 +195,7 @@ def _build_page(gates: Sequence[Gate], columns: Sequence[GateColumn], *rules: st
     filtered = any(gate.key.filter != "none" for gate in gates)
     names = NAMES if filtered else NAMES[:2]
     levels = sorted({0, *(column.spare for column in columns)}, reverse=True)
-    wide = (_build_grid(gates, [STATUS, *names, *_keep_columns(columns, level)]) for level in levels[:-1])
+    wide = (_build_grid(gates, [STATUS, *names, *_keep_columns(columns, level)]) for level in levels[:-1] or levels)
     narrow = (
         _build_grid(gates, [STATUS, NUMBER, *_keep_columns(columns, level)], 1, 20) for level in levels[1:] or levels
     )

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from evalcore.core.compare.lines import Comparison, ComparisonLine, Correction
+from evalcore.core.compare.power import pair_known
+from evalcore.core.compare.verdicts.margins import tell_verdict
+from evalcore.core.compare.verdicts.sentences import ToldDifference, tell_difference
 from evalcore.shell.compare.compare import Compared
 from evalcore.shell.compare.conditions import describe_runs
+from evalcore.shell.compare.run_sides import Spreads, list_spreads
 from evalcore.shell.logs.runs.run_record import Recorded
 from evalcore.shell.output.compare.line_order import list_ids
 from evalcore.shell.output.terminal.grid import Section
@@ -55,6 +60,37 @@ def tell_same(comparison: Comparison) -> str:
         f"the same within {comparison.margin:g} if a larger difference is excluded either way ({each}); else there are "
         "not enough documents"
     )
+
+
+MOST_SENTENCES = 3
+"""The most numbers that get a sentence each; of more, verdicts are counted."""
+
+
+def sum_up(compared: Compared) -> Section:
+    """Two runs in a sentence for each number, or in how many numbers have each verdict.
+
+    >>> from evalcore.core.records.task import MetricKey
+    >>> line = ComparisonLine(name="t", key=MetricKey("acc"), n=9, difference=0.5, ci=(0.1, 0.9), adjusted=0.01)
+    >>> both = Comparison(names=("a", "b"), lines=(line,) * 4)
+    >>> sum_up(Compared(runs=(), names=("a", "b"), pairs=((0, 1),), comparisons=(both,))).lines
+    ('A higher: 4 of 4 numbers',)
+    """
+    comparison, lines = compared.comparisons[0], compared.comparisons[0].lines
+    if len(lines) <= MOST_SENTENCES:
+        spreads = (list_spreads(compared.runs[0]), list_spreads(compared.runs[1]))
+        told = (f"{_name_line(line)}: {tell_line(line, comparison, spreads).sentence}" for line in lines)
+        return Section("In short:", tuple(told))
+    alpha = round(compared.alpha, 9)
+    counts = Counter(tell_verdict(line, alpha, margin=comparison.margin) for line in lines).most_common()
+    return Section("In short:", tuple(f"{verdict}: {count:,} of {len(lines):,} numbers" for verdict, count in counts))
+
+
+def tell_line(
+    line: ComparisonLine, comparison: Comparison, spreads: tuple[Spreads, Spreads], labels: tuple[str, str] = ("A", "B")
+) -> ToldDifference:
+    """Tell a difference in a sentence, by what is known of the error of either run's number."""
+    a, b = (known.get((line.name, line.key)) for known in spreads)
+    return tell_difference(line, pair_known(line, a, b), comparison, labels)
 
 
 def list_sections(compared: Compared) -> tuple[Section, ...]:

@@ -15,6 +15,12 @@ from evalcore.shell.output.compare.pair_table import WHOLE
 from evalcore.shell.output.terminal.grid import Grid, Page
 from evalcore.shell.output.terminal.number_text import (
     ARROWS,
+    FILTER,
+    METRIC,
+    TASKS,
+    VALUE,
+    N,
+    head_interval,
     indent_name,
     name_number,
     show_difference,
@@ -28,15 +34,15 @@ Cells = Mapping[tuple[int, int], ComparisonLine]
 
 SIGN = "*: more than luck explains (adjusted p at most {alpha:g})"
 SAME = "=: not that, but "
-MATRIX = "− A, − B, ...: the row's run minus the column's, on the documents with a score in both"
-VALUE = "value: a run's number; empty if it depends on which documents the other run has"
+MATRIX = "− A, − B, ...: the row's run minus the column's, on the documents with a score in both{}; intervals: --csv"
+OWN = f"{VALUE}: a run's number; empty if it depends on which documents the other run has"
 
 
 def build_matrix_page(compared: Compared) -> Page:
     """The page of several runs: a matrix for every number, or a row for every pair where that is too wide."""
     first = compared.comparisons[0]
     alpha = round(compared.alpha, 9)
-    shapes = ((4, True), (3, True), (4, False), (3, False))
+    shapes = ((4, True), (4, False), (3, False))
     return Page(
         grids=(*(_build_matrix(compared, decimals, tested) for decimals, tested in shapes), _build_pairs(compared)),
         lead=compared.lead,
@@ -45,7 +51,7 @@ def build_matrix_page(compared: Compared) -> Page:
             SIGN.format(alpha=alpha),
             *([] if first.margin is None else [SAME + tell_same(first)]),
             tell_correction(first.correction, first.family, alpha),
-            "intervals and flipped documents of every pair: --json or --csv, or compare two runs alone",
+            "flipped documents of every pair: --json or --csv, or compare two runs alone",
         ),
         sections=list_sections(compared),
     )
@@ -75,7 +81,7 @@ def _list_numbers(compared: Compared) -> tuple[tuple[str, ...], list[MatrixNumbe
         )
         for depth, line in placed
     ]
-    return ("Tasks", "Metric", *(["Filter"] if filtered else [])), numbers
+    return (TASKS, METRIC, *([FILTER] if filtered else [])), numbers
 
 
 def _build_matrix(compared: Compared, decimals: int, tested: bool) -> Grid:
@@ -88,11 +94,11 @@ def _build_matrix(compared: Compared, decimals: int, tested: bool) -> Grid:
             row = _list_differences(number.cells, at, count, compared.alpha, decimals, tested)
             lines.append((*head, label, _show_value(number.cells, at, decimals), *row))
     return Grid(
-        heads=(*names, "", "run", "value", *(f"− {label}" for label in compared.labels)),
+        heads=(*names, "", "run", VALUE, *(f"− {label}" for label in compared.labels)),
         numbers=(*(False for _ in names), *(True,) * (count + 3)),
         lines=tuple(lines),
         bold=tuple(number.line.group for number in numbers for _ in range(count)),
-        legend=(MATRIX + (", with the adjusted p" if tested else ""), VALUE),
+        legend=(MATRIX.format(", with the adjusted p" if tested else ""), OWN),
     )
 
 
@@ -126,10 +132,11 @@ def _build_pairs(compared: Compared) -> Grid:
                 else ""
             )
             pair = f"{compared.labels[a]} − {compared.labels[b]}"
-            lines.append((name, ARROWS[line.higher_is_better] if name else "", pair, way, show_p(line.adjusted)))
+            ends = " to ".join(show_difference(end, 3) for end in line.ci or ())
+            lines.append((name, ARROWS[line.higher_is_better] if name else "", pair, way, ends, f"{line.n:,}"))
     return Grid(
-        heads=("Tasks", "", "runs", "", "adjusted p"),
-        numbers=(False, True, True, True, True),
+        heads=(TASKS, "", "runs", "", head_interval(compared.comparisons[0].confidence), N),
+        numbers=(False, True, True, True, True, True),
         lines=tuple(lines),
         bold=tuple(number.line.group for number in numbers for _ in number.cells),
         gap=1,

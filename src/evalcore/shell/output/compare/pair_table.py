@@ -10,11 +10,20 @@ from msgspec.structs import replace
 from evalcore.core.compare.lines import Comparison, ComparisonLine
 from evalcore.core.compare.verdicts.margins import tell_verdict
 from evalcore.shell.compare.compare import Compared
-from evalcore.shell.output.compare.footnotes import list_runs, list_sections, tell_correction, tell_same
+from evalcore.shell.output.compare.footnotes import list_runs, list_sections, sum_up, tell_correction, tell_same
 from evalcore.shell.output.compare.line_order import collect_trees, place_lines
 from evalcore.shell.output.terminal.grid import Grid, GridColumn, Page, lay_grid
 from evalcore.shell.output.terminal.number_text import (
+    ADJUSTED_P,
     ARROWS,
+    DETECTABLE,
+    FILTER,
+    METRIC,
+    TASKS,
+    VERDICT,
+    N,
+    P,
+    head_interval,
     indent_name,
     name_number,
     show_difference,
@@ -39,17 +48,18 @@ class PairShape(Struct, frozen=True):
 SHAPES = (
     PairShape(),
     PairShape(1),
-    PairShape(1, 3),
-    PairShape(1, 3, 1),
-    PairShape(2, 3, 1),
+    PairShape(2),
+    PairShape(3),
+    PairShape(3, 3),
     PairShape(3, 3, 1),
     PairShape(4, 3, 1),
-    PairShape(4, 3, 1, True),
+    PairShape(5, 3, 1),
     PairShape(5, 3, 1, True),
     PairShape(6, 3, 1, True),
-    PairShape(7, 3, 1, True),
 )
-"""From the widest to the narrowest. The verdict rests on what is never left out."""
+"""From the widest to the narrowest. P-values go first, for the verdict says what they say; the difference, its interval
+and n stay.
+"""
 
 Placed = tuple[int, ComparisonLine]
 """A line, and how deep in the tree it stands."""
@@ -67,11 +77,11 @@ def _show_ends(ci: tuple[float, float] | None, decimals: int) -> str:
 
 def _build_name_columns(shape: PairShape, filtered: bool) -> list[GridColumn[Placed]]:
     if shape.joined:
-        return [GridColumn("Tasks", lambda at: indent_name(at[0], name_number(at[1].name, at[1].key)), number=False)]
+        return [GridColumn(TASKS, lambda at: indent_name(at[0], name_number(at[1].name, at[1].key)), number=False)]
     return [
-        GridColumn("Tasks", lambda at: indent_name(at[0], at[1].name), number=False, once=True),
-        GridColumn("Metric", lambda at: at[1].key.metric, number=False),
-        *([GridColumn("Filter", lambda at: at[1].key.filter, number=False)] if filtered else []),
+        GridColumn(TASKS, lambda at: indent_name(at[0], at[1].name), number=False, once=True),
+        GridColumn(METRIC, lambda at: at[1].key.metric, number=False),
+        *([GridColumn(FILTER, lambda at: at[1].key.filter, number=False)] if filtered else []),
     ]
 
 
@@ -82,56 +92,55 @@ def _build_columns(comparison: Comparison, decimals: int, alpha: float) -> list[
         "adjusted interval",
         lambda at: _show_ends(at[1].adjusted_ci, decimals),
         f"widened for the number of rows: all of them together contain all differences {level} of the time",
-        spare=1,
+        spare=3,
     )
     unknown = any(line.higher_is_better is None and line.difference is not None for line in comparison.lines)
     unpointed = "; without an arrow, where A is higher : lower, for nobody said which is better" if unknown else ""
     tested = GridColumn[Placed](
-        "adjusted p",
+        ADJUSTED_P,
         lambda at: show_p(at[1].adjusted),
         "p corrected for the number of tests: of many, some differ by luck",
+        spare=2,
     )
     return [
         GridColumn("", lambda at: ARROWS[at[1].higher_is_better]),
         GridColumn(
-            "n",
+            N,
             lambda at: f"{at[1].n:,}",
             "documents with a score in both runs; the whole row is about these",
-            spare=5,
         ),
         GridColumn("A", lambda at: show_number(at[1].a, decimals), "A's number on these documents; B: B's", spare=6),
         GridColumn("B", lambda at: show_number(at[1].b, decimals), spare=6),
         GridColumn("A − B", lambda at: show_difference(at[1].difference, decimals), "A's number minus B's"),
         GridColumn(
-            f"{level} interval",
+            head_interval(comparison.confidence),
             lambda at: _show_ends(at[1].ci, decimals),
             f"about {level} of intervals made this way contain the difference on all documents like these; not "
             "corrected for the number of rows",
-            spare=7,
         ),
         GridColumn(
-            "p",
+            P,
             lambda at: show_p(at[1].p_value),
             "how often luck alone would give a difference this large, were the runs equally good",
-            spare=3 if adjusted else 0,  # without an adjusted p, it is what the verdict rests on
+            spare=1,
         ),
         *([tested] if adjusted else []),
         *([together] if several else []),
         GridColumn(
-            "detectable",
+            DETECTABLE,
             lambda at: show_number(at[1].detectable, decimals),
             "the smallest true difference that a comparison like this finds 4 times in 5"
             + ", among so many rows" * several,
-            spare=2,
+            spare=4,
         ),
         GridColumn(
             "better : worse",
             lambda at: _count_moved(at[1]),
             f"documents where A does better : where A does worse than B{unpointed}",
-            spare=4,
+            spare=5,
         ),
         GridColumn(
-            "verdict",
+            VERDICT,
             lambda at: tell_verdict(at[1], alpha, margin=comparison.margin),
             f"who is better if {'the adjusted p' if adjusted else 'p'} is at most {alpha:g}; "
             + ("no evidence does not mean that they are equal" if comparison.margin is None else tell_same(comparison)),
@@ -149,7 +158,7 @@ def build_pair_page(compared: Compared) -> Page:
         lead=compared.lead,
         title=list_runs(compared),
         legend=(tell_correction(comparison.correction, comparison.family, alpha),),
-        sections=list_sections(compared),
+        sections=(*list_sections(compared), sum_up(compared)),
     )
 
 

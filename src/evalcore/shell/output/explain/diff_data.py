@@ -10,6 +10,7 @@ from evalcore.core.records.request import Failure
 from evalcore.shell.explain.changes import KINDS, Change, TaskDiff
 from evalcore.shell.explain.diff import Detail, Diffed
 from evalcore.shell.output.explain.document_data import describe_filter, describe_outcome
+from evalcore.shell.output.explain.stage_page import describe_stages
 
 Plain = dict[str, object]
 
@@ -36,6 +37,7 @@ def describe_diff(diffed: Diffed) -> Plain:
             for one in diffed.numbers
         ],
         "tasks": [_describe_task(one, {c: details.get((one.task, c)) for c in one.changes}) for one in diffed.tasks],
+        "stages": describe_stages(diffed.stages),
     }
 
 

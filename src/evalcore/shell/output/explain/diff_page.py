@@ -15,8 +15,9 @@ from evalcore.shell.explain.lookup import pair_replies
 from evalcore.shell.logs.log import Logged
 from evalcore.shell.output.explain.blocks import Block, show_cell, show_reply
 from evalcore.shell.output.explain.score_page import tell_how, tell_score
+from evalcore.shell.output.explain.stage_page import build_stages
 from evalcore.shell.output.terminal.grid import Grid
-from evalcore.shell.output.terminal.number_text import show_difference, show_number
+from evalcore.shell.output.terminal.number_text import FILTER, METRIC, TASKS, show_difference, show_number
 
 LISTED = 10
 SAME_NAME = "verdicts are compared under one filter name: to see what an edited filter changed, keep its old name"
@@ -31,6 +32,7 @@ def build_diff(diffed: Diffed) -> tuple[Block, ...]:
     return (
         head,
         *_show_numbers(diffed),
+        *build_stages(diffed.stages),
         *_tell_other_answers(diffed),
         *_tell_one_sided(diffed),
         *_tell_options(diffed),
@@ -64,7 +66,7 @@ def _show_numbers(diffed: Diffed) -> Iterable[Block]:
         yield Block("Numbers", (still,))
         return
     lines = [line for _, line in moved]
-    heads = ("number", "metric", "filter", "before", "after", "after − before", *KINDS, "other text only")
+    heads = (TASKS, METRIC, FILTER, "before", "after", "after − before", *KINDS, "other text only")
     used = [at for at in range(len(heads)) if at < 6 or any(line[at] not in ("", "0") for line in lines)]
     grid = Grid(
         heads=tuple(heads[at] for at in used),

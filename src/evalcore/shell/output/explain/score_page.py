@@ -13,13 +13,13 @@ from evalcore.shell.explain.agreement import Traced
 from evalcore.shell.explain.explain import Explained
 from evalcore.shell.output.explain.blocks import Block, show_cell
 from evalcore.shell.output.terminal.grid import Grid, GridColumn, lay_grid
-from evalcore.shell.output.terminal.number_text import show_difference, show_number
+from evalcore.shell.output.terminal.number_text import FILTER, METRIC, TASKS, VALUE, N, show_difference, show_number
 
 
 def build_scores(explained: Explained) -> Iterable[Block]:
     """Every score with how it came about; what each reply got only where there are several."""
     lines = tuple(line for key in explained.keys for line in _list_scores(explained, key))
-    heads, numbers = ("metric", "filter", "reply", "score", "how"), (False, False, True, True, False)
+    heads, numbers = (METRIC, FILTER, "reply", "score", "how"), (False, False, True, True, False)
     if lines:
         several = any(line[2] for line in lines)
         kept = [at for at in range(len(heads)) if several or at != 2]
@@ -102,11 +102,11 @@ def _show_score(score: object) -> str:
 # --- its part in every number --------------------------------------------------------------------------------------
 
 PARTS: tuple[GridColumn[Contribution], ...] = (
-    GridColumn("number", lambda part: part.name, number=False),
-    GridColumn("metric", lambda part: part.key.metric, number=False),
-    GridColumn("filter", lambda part: part.key.filter, number=False),
-    GridColumn("n", lambda part: f"{part.n:,}"),
-    GridColumn("value", lambda part: show_number(part.value)),
+    GridColumn(TASKS, lambda part: part.name, number=False),
+    GridColumn(METRIC, lambda part: part.key.metric, number=False),
+    GridColumn(FILTER, lambda part: part.key.filter, number=False),
+    GridColumn(N, lambda part: f"{part.n:,}"),
+    GridColumn(VALUE, lambda part: show_number(part.value)),
     GridColumn("without it", lambda part: show_number(part.without)),
     GridColumn(
         "moved by",

@@ -93,9 +93,10 @@ def list_changes(earlier: Earlier, results: Plain) -> list[str]:
 
 
 def _settings(config: object) -> Plain:
-    """A task's config; of its metadata, which repeats the model's arguments, only the version."""
+    """A task's config without what it says twice: of its examples what is their own, of its metadata the version."""
     given = config if isinstance(config, Mapping) else {}
-    return {**given, "metadata": _part(given, "metadata").get("version")}
+    shots = {key: value for key, value in _part(given, "fewshot_config").items() if _differ(value, given.get(key))}
+    return {**given, "fewshot_config": shots, "metadata": _part(given, "metadata").get("version")}
 
 
 def _list_documents(folder: Path, earlier: Earlier, inputs: Mapping[str, str]) -> Iterator[str]:

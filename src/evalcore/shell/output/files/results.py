@@ -39,6 +39,9 @@ VARYING = (
 UNFINISHED = "not_run"
 """The key of results that were written while tasks were still to be scored: their names."""
 
+SCHEMA = "1.0"
+"""The version of ``results.schema.json`` that results are written by: 1.1 may add keys, 2.0 may change any."""
+
 NAMING = ("peft", "delta", "pretrained", "model", "path", "engine")
 """The model arguments that name a model, the most telling first (lm_eval/loggers/evaluation_tracker.py)."""
 
@@ -98,6 +101,7 @@ def build_results(
     out["task_hashes"] = dict(sorted((hashes or {}).items()))
     out |= _list_experiment(facts, known)
     out["evalcore"] = {
+        "schema": SCHEMA,
         "version": VERSION,
         "policy": facts.policy,
         "confidence": facts.confidence,

@@ -11,7 +11,16 @@ from evalcore.core.compare.power import PowerGoal, PowerPlan
 from evalcore.core.stats.noise import question_stderr
 from evalcore.shell.compare.power import Planned
 from evalcore.shell.output.terminal.grid import Grid, GridColumn, Page, Section, lay_grid
-from evalcore.shell.output.terminal.number_text import indent_name, name_metric, name_number, show_number, show_share
+from evalcore.shell.output.terminal.number_text import (
+    METRIC,
+    TASKS,
+    N,
+    indent_name,
+    name_metric,
+    name_number,
+    show_number,
+    show_share,
+)
 
 MOST = 20
 LEVELS = range(1, 6)
@@ -66,7 +75,7 @@ def _build_columns(plans: Sequence[PowerPlan], asked: PowerGoal) -> list[PlanCol
     goal = asked.difference if asked.half_width is None else asked.half_width
     return [
         PlanColumn(
-            "n",
+            N,
             lambda plan: f"{plan.known.n:,}",
             "documents (or questions) now; for a group, those of all its tasks that have the metric",
         ),
@@ -161,11 +170,11 @@ def _build_grid(plans: Sequence[PowerPlan], columns: Sequence[PlanColumn], gap: 
 
 
 NAMES = (
-    PlanColumn("Tasks", lambda plan: indent_name(plan.known.depth, plan.known.name), number=False, once=True),
-    PlanColumn("Metric", lambda plan: name_metric(plan.known.key), number=False),
+    PlanColumn(TASKS, lambda plan: indent_name(plan.known.depth, plan.known.name), number=False, once=True),
+    PlanColumn(METRIC, lambda plan: name_metric(plan.known.key), number=False),
 )
 WHOLE = PlanColumn(
-    "Tasks", lambda plan: indent_name(plan.known.depth, name_number(plan.known.name, plan.known.key)), number=False
+    TASKS, lambda plan: indent_name(plan.known.depth, name_number(plan.known.name, plan.known.key)), number=False
 )
 
 

@@ -11,4 +11,5 @@ number_table  a run's table
 screen        where output goes, and forms of it as entries of a table
 show          a run's results in any form
 progress      how far a run is
+bars          the same on a terminal
 """

@@ -5,10 +5,21 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from evalcore.shell.output.terminal.number_rows import NumberRow, drop_repeats
-from evalcore.shell.output.terminal.number_text import ARROWS, indent_name, show_interval, show_number, show_share
+from evalcore.shell.output.terminal.number_text import (
+    ARROWS,
+    FILTER,
+    METRIC,
+    TASKS,
+    VALUE,
+    N,
+    head_interval,
+    indent_name,
+    show_interval,
+    show_number,
+)
 from evalcore.shell.safety.safe_text import visible
 
 CSV: tuple[tuple[str, Callable[[NumberRow], object]], ...] = (
@@ -39,6 +50,12 @@ def render_csv(rows: Iterable[NumberRow]) -> str:
     '=1+1,a,task,0,,,,acc,,0.5,,,,,0,0,
     """
     return write_csv_rows([name for name, _ in CSV], ([cell(row) for _, cell in CSV] for row in drop_repeats(rows)))
+
+
+def render_runs_csv(runs: Mapping[str, Iterable[NumberRow]]) -> str:
+    """The same of several runs, each line with its run."""
+    lines = ([run, *(cell(row) for _, cell in CSV)] for run, rows in runs.items() for row in drop_repeats(rows))
+    return write_csv_rows(["run", *(name for name, _ in CSV)], lines)
 
 
 def write_csv_rows(heads: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
@@ -75,14 +92,13 @@ def render_markdown(rows: Sequence[NumberRow], *, confidence: float = 0.95) -> s
     |-----|-------|------|-----:|------|---|-----:|---|-----:|-------------|--:|
     |a\\|b |       |none  |      |acc   |   |0.5000|   |      |             |  4|
     """
-    interval = f"{show_share(confidence)} interval"
-    heads = ("Tasks", "Version", "Filter", "n-shot", "Metric", "", "Value", "", "Stderr", interval, "n")
-    right = [head in ("n-shot", "Value", "Stderr", "n") for head in heads]
+    heads = (TASKS, "Version", FILTER, "n-shot", METRIC, "", VALUE, "", "Stderr", head_interval(confidence), N)
+    right = [head in ("n-shot", VALUE, "Stderr", N) for head in heads]
     return write_markdown_table(heads, list(_list_cells(rows)), right, _pad_head) + "\n"
 
 
 def _pad_head(head: str, width: int, right: bool) -> str:
-    return f"{head:^{width}}" if head == "n" else f"{head:<{width}}"
+    return f"{head:^{width}}" if head == N else f"{head:<{width}}"
 
 
 def _list_cells(rows: Sequence[NumberRow]) -> Iterable[tuple[str, ...]]:

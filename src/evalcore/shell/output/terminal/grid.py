@@ -162,7 +162,7 @@ def build_renderers(page_of: Callable[[T], Page]) -> PMap[str, Renderer[T]]:
     """The forms of what has a page: drawn for a screen, and in Markdown."""
     return pmap(
         {
-            "table": Renderer(lambda record, screen: draw_page(page_of(record), screen)),
+            "table": Renderer(lambda record, screen: draw_page(page_of(record), screen), read=True),
             "markdown": plain_form(lambda record: write_markdown(page_of(record))),
         }
     )

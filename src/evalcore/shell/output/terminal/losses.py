@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct, to_builtins
 
@@ -82,12 +82,17 @@ def tell_losses(losses: Iterable[Lost], *, most: int = 3) -> tuple[str, ...]:
     ('t: 3 of 20 documents failed (2 timed out, 1 reset)',)
     """
     return tuple(
-        f"{lost.task}: {lost.documents} of {lost.of} documents {WORDS[lost.kind]} ({_tell_reasons(lost.reasons, most)})"
+        f"{lost.task}: {lost.documents} of {lost.of} documents {WORDS[lost.kind]} ({tell_reasons(lost.reasons, most)})"
         for lost in losses
     )
 
 
-def _tell_reasons(reasons: tuple[tuple[str, int], ...], most: int) -> str:
+def tell_reasons(reasons: Sequence[tuple[str, int]], most: int = 3) -> str:
+    """The first reasons, with how often each was one.
+
+    >>> tell_reasons([("timeout", 2), ("reset", 1)], 1)
+    '2 timeout, and 1 more reasons'
+    """
     shown = [f"{count} {reason}" for reason, count in reasons[:most]]
     left = len(reasons) - most
     return ", ".join([*shown, *([f"and {left} more reasons"] if left > 0 else [])])

@@ -7,9 +7,23 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from evalcore.core.records.task import MetricKey
 from evalcore.shell.output.terminal.grid import LONGEST, Grid, GridColumn, Page, Section, draw_page, lay_grid
 from evalcore.shell.output.terminal.number_rows import NumberRow
-from evalcore.shell.output.terminal.number_text import ARROWS, indent_name, show_interval, show_number, show_share
+from evalcore.shell.output.terminal.number_text import (
+    ARROWS,
+    FILTER,
+    METRIC,
+    TASKS,
+    VALUE,
+    N,
+    head_interval,
+    indent_name,
+    name_number,
+    show_interval,
+    show_number,
+    show_share,
+)
 from evalcore.shell.output.terminal.screen import PIPE, Screen
 from evalcore.shell.safety.safe_text import shorten
 
@@ -20,7 +34,8 @@ class TableShape(Struct, frozen=True):
     """How a table is drawn: how many columns it leaves out, decimals of values and of intervals, the space between.
 
     Four decimals are lm-eval's; with fewer, large numbers have fewer still. ``plain``: no column of filters if all
-    are ``none``, and a short head for the interval.
+    are ``none``, and a short head for the interval. Names are folded to no less than what is ``readable``, as long as
+    there is a narrower table; at last all names of a number are ``joined`` in one column.
     """
 
     dropped: int = 0
@@ -28,6 +43,8 @@ class TableShape(Struct, frozen=True):
     interval: int = 4
     gap: int = 2
     plain: bool = False
+    readable: int = LONGEST
+    joined: bool = False
 
 
 SHAPES = (
@@ -37,35 +54,48 @@ SHAPES = (
     TableShape(2, 3, 3, 1),
     TableShape(2, 3, 3, 1, True),
     TableShape(2, 3, 2, 1, True),
+    TableShape(2, 3, 2, 1, True, readable=10),
+    TableShape(2, 3, 2, 1, True, readable=14, joined=True),
 )
-"""From the widest to the narrowest. Names that still do not fit are folded; where numbers do not fit either, the
-terminal wraps the lines.
+"""From the widest to the narrowest. Value, interval and n stay. Names that still do not fit are folded; where numbers
+do not fit either, the terminal wraps the lines.
 """
 
 Columns = tuple[GridColumn[NumberRow], ...]
 
 
-def _build_columns(level: str, shape: TableShape) -> Columns:
+NAMES: Columns = (
+    GridColumn(TASKS, lambda row: indent_name(row.depth, row.alias), number=False, once=True),
+    GridColumn("Version", lambda row: row.version, number=False, once=True, spare=1),
+    GridColumn(FILTER, lambda row: row.filter, number=False),
+    GridColumn("n-shot", lambda row: "" if row.shots is None else str(row.shots), once=True, spare=2),
+    GridColumn(METRIC, lambda row: row.metric, number=False),
+)
+JOINED: GridColumn[NumberRow] = GridColumn(TASKS, lambda row: indent_name(row.depth, _join_names(row)), number=False)
+
+
+def _join_names(row: NumberRow) -> str:
+    return name_number(row.alias, MetricKey(row.metric, row.filter)) if row.metric else row.alias
+
+
+def _build_columns(confidence: float, shape: TableShape) -> Columns:
+    level, interval = show_share(confidence), head_interval(confidence)
     dash = " to " if shape.interval == 4 else "–"
     return (
-        GridColumn("Tasks", lambda row: indent_name(row.depth, row.alias), number=False, once=True),
-        GridColumn("Version", lambda row: row.version, number=False, once=True, spare=1),
-        GridColumn("Filter", lambda row: row.filter, number=False),
-        GridColumn("n-shot", lambda row: "" if row.shots is None else str(row.shots), once=True, spare=2),
-        GridColumn("Metric", lambda row: row.metric, number=False),
+        *([JOINED] if shape.joined else NAMES),
         GridColumn("", lambda row: ARROWS[row.higher]),
         GridColumn(
-            "Value",
+            VALUE,
             lambda row: _show_value(row, shape.value),
             "the model's score; ↑ higher is better, ↓ lower is better",
         ),
         GridColumn(
-            "interval" if shape.plain else f"{level} interval",
+            "interval" if shape.plain else interval,
             lambda row: show_interval(row.low, row.high, shape.interval, dash),
             f"about {level} of intervals made this way contain the score on all documents like these",
         ),
         GridColumn(
-            "n",
+            N,
             lambda row: "" if row.n is None else f"{row.n:,}",
             "documents (or questions) that the value rests on; for a group, those of all its tasks",
         ),
@@ -91,7 +121,7 @@ def render_table(
     >>> print(render_table([NumberRow(name="t", alias="t", metric="acc", value=0.5, n=4)]).splitlines()[0].split())
     ['Tasks', 'Version', 'Filter', 'n-shot', 'Metric', 'Value', '95', '%', 'interval', 'n']
     """
-    grids = [_build_grid(rows, show_share(confidence), shape) for shape in SHAPES]
+    grids = [_build_grid(rows, confidence, shape) for shape in SHAPES]
     page = Page(
         grids=tuple(replace(grid, legend=()) for grid in grids),
         title=(title,) if title else (),
@@ -112,12 +142,12 @@ def _show_value(row: NumberRow, decimals: int) -> str:
     return show_number(row.value, decimals, none="N/A" if row.metric and row.measures else row.reason)
 
 
-def _build_grid(rows: Sequence[NumberRow], level: str, shape: TableShape) -> Grid:
+def _build_grid(rows: Sequence[NumberRow], confidence: float, shape: TableShape) -> Grid:
     unfiltered = shape.plain and all(row.filter in ("", "none") for row in rows)
-    silent = {*(["Filter"] if unfiltered else []), *([] if any(map(_count_unscored, rows)) else ["unscored"])}
+    silent = {*([FILTER] if unfiltered else []), *([] if any(map(_count_unscored, rows)) else ["unscored"])}
     columns = [
         column
-        for column in _build_columns(level, shape)
+        for column in _build_columns(confidence, shape)
         if column.head not in silent and (not column.spare or column.spare > shape.dropped)
     ]
     return lay_grid(
@@ -126,7 +156,7 @@ def _build_grid(rows: Sequence[NumberRow], level: str, shape: TableShape) -> Gri
         bold=lambda row: row.group,
         place=lambda row: (row.name, row.depth),
         gap=shape.gap,
-        readable=LONGEST,  # names are folded only where nothing else can be left out
+        readable=shape.readable,
     )
 
 

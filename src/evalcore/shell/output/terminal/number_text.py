@@ -2,74 +2,39 @@
 
 from __future__ import annotations
 
+from evalcore.core.plain_text import ARROWS as ARROWS
+from evalcore.core.plain_text import show_difference as show_difference
+from evalcore.core.plain_text import show_interval as show_interval
+from evalcore.core.plain_text import show_number as show_number
+from evalcore.core.plain_text import show_p as show_p
+from evalcore.core.plain_text import show_share as show_share
 from evalcore.core.records.task import MetricKey
 
-ARROWS = {True: "↑", False: "↓", None: ""}
-DEEPEST = 20
+TASKS, METRIC, FILTER, VALUE, N = "Tasks", "Metric", "Filter", "Value", "n"
+P, ADJUSTED_P, DETECTABLE, VERDICT = "p", "adjusted p", "detectable", "verdict"
+"""What columns are called, in the tables of every command."""
+
+DEEPEST = 10
 
 
-def show_number(value: float | None, decimals: int = 4, *, none: str = "") -> str:
-    """Four decimals, as lm-eval shows them; very large and very small numbers by their magnitude.
+def head_interval(confidence: float) -> str:
+    """What the column of intervals is called.
 
-    With fewer decimals, so many digits after the first: of a large number's, some stand before the point.
-
-    >>> show_number(0.25), show_number(123456.789), show_number(1e-7), show_number(0.0), show_number(None)
-    ('0.2500', '1.235e+05', '1.000e-07', '0.0000', '')
-    >>> show_number(236.4486), show_number(236.4486, 3), show_number(0.7286, 3)
-    ('236.4486', '236.4', '0.729')
+    >>> head_interval(0.95)
+    '95 % interval'
     """
-    if value is None:
-        return none
-    plain = value == 0 or 0.5 * 10.0**-decimals <= abs(value) < 1e5
-    before = len(str(int(abs(value)))) if plain and decimals < 4 else 1
-    return f"{value:.{max(decimals + 1 - before, 0)}f}" if plain else f"{value:.3e}"
-
-
-def show_difference(value: float | None, decimals: int = 4) -> str:
-    """A difference, with its sign.
-
-    >>> show_difference(0.25), show_difference(-0.25), show_difference(-0.0), show_difference(None)
-    ('+0.2500', '-0.2500', '0.0000', '')
-    """
-    return "" if value is None else ("+" if value > 0 else "") + show_number(value or 0.0, decimals)
-
-
-def show_interval(low: float | None, high: float | None, decimals: int = 4, between: str = " to ") -> str:
-    """An interval, if there is one; an end that is not known is infinite.
-
-    >>> show_interval(0.1, 0.25), show_interval(None, 0.25), show_interval(None, None)
-    ('0.1000 to 0.2500', '-∞ to 0.2500', '')
-    """
-    if low is None and high is None:
-        return ""
-    return show_number(low, decimals, none="-∞") + between + show_number(high, decimals, none="∞")
-
-
-def show_p(p_value: float | None) -> str:
-    """A p-value.
-
-    >>> show_p(0.04567), show_p(0.00001), show_p(1.0), show_p(None)
-    ('0.0457', '<0.0001', '1.0000', '')
-    """
-    return "" if p_value is None else "<0.0001" if p_value < 0.0001 else f"{p_value:.4f}"
-
-
-def show_share(share: float) -> str:
-    """A share in percent.
-
-    >>> show_share(0.95), show_share(0.999)
-    ('95 %', '99.9 %')
-    """
-    return f"{round(share * 100, 6):g} %"
+    return f"{show_share(confidence)} interval"
 
 
 def indent_name(depth: int, name: str) -> str:
-    """A name as far in as it is deep.
+    """A name as far in as it is deep: that of a task begins under that of its group.
 
-    >>> indent_name(0, "g"), indent_name(2, "t")
-    ('g', '  - t')
+    >>> print("\\n".join(map(indent_name, (0, 1, 2), ("group", "part", "task"))))
+    group
+     - part
+       - task
     """
-    return " " * min(depth, DEEPEST) + "- " * bool(depth) + name
+    return f"{' ' * (2 * min(depth, DEEPEST) - 1)}- {name}" if depth else name
 
 
 def name_metric(key: MetricKey) -> str:

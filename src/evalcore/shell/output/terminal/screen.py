@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from typing import Generic, TextIO, TypeVar
+from shlex import join
+from typing import ClassVar, Generic, TextIO, TypeVar
 
 from msgspec import Struct
 
@@ -29,12 +30,14 @@ PIPE = Screen()
 class Renderer(Struct, Generic[T], frozen=True):
     """A form of output: the text of a record, and what the form has no place for, which goes to stderr.
 
-    ``quiet`` is the form that is printed instead where little is to be said.
+    ``quiet`` is the form that is printed instead where little is to be said. ``read``: people read it, who may want to
+    know what to do next.
     """
 
     text: Callable[[T, Screen], str]
     aside: Callable[[T], Iterable[str]] | None = None
     quiet: str | None = None
+    read: bool = False
 
 
 def plain_form(write: Callable[[T], str], aside: Callable[[T], Iterable[str]] | None = None) -> Renderer[T]:
@@ -83,3 +86,32 @@ def write_text(stream: TextIO, text: str) -> None:
     encoding = getattr(stream, "encoding", None) or "utf-8"
     stream.write(hide_credentials(text).encode(encoding, "backslashreplace").decode(encoding))
     stream.flush()
+
+
+def suggest_command(what: str, *words: str) -> None:
+    """Say on stderr which command comes next; a shell takes it as it is."""
+    write_text(sys.stderr, f"\n{what}: {visible(join(words))}\n")
+
+
+class DisplayedResult:
+    """What a command found: HTML in a notebook, and how many it holds of what where only a line is asked for.
+
+    >>> class Found(DisplayedResult, Struct, frozen=True):
+    ...     lines: tuple[str, ...] = ("a", "b")
+    ...     warnings: tuple[str, ...] = ()
+    >>> Found()
+    Found(2 lines)
+    """
+
+    __slots__ = ()
+    __struct_fields__: ClassVar[tuple[str, ...]]
+
+    def __repr__(self) -> str:
+        held = {name: getattr(self, name) for name in self.__struct_fields__}
+        counts = (f"{len(value)} {name}" for name, value in held.items() if value and isinstance(value, tuple))
+        return f"{type(self).__name__}({', '.join(counts)})"
+
+    def _repr_html_(self) -> str:
+        from evalcore.shell.output.notebook.result_forms import write_html  # made of what all commands found
+
+        return write_html(self)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TextIO
 
 from msgspec import Struct, field
@@ -10,7 +10,7 @@ from pyrsistent import PMap, pmap
 
 from evalcore.core.ledger import Ledger
 from evalcore.core.records.report import Report
-from evalcore.shell.output.terminal.flat import render_csv, render_markdown
+from evalcore.shell.output.terminal.flat import render_csv, render_markdown, render_runs_csv
 from evalcore.shell.output.terminal.losses import find_losses, tell_ledger, tell_losses
 from evalcore.shell.output.terminal.notes import collect_notes
 from evalcore.shell.output.terminal.number_rows import NumberRow, list_rows
@@ -31,6 +31,7 @@ class Shown(Struct, frozen=True, kw_only=True):
     folder: str = ""
     files: tuple[str, ...] = ()
     ledger: Ledger = Ledger()
+    usage: str = ""
 
 
 def prepare_shown(
@@ -43,6 +44,7 @@ def prepare_shown(
     folder: str = "",
     files: Iterable[str] = (),
     ledger: Ledger = Ledger(),  # noqa: B008 (it is frozen)
+    usage: str = "",
 ) -> Shown:
     """A report, its results and the warnings of its run, ready for any renderer."""
     return Shown(
@@ -55,6 +57,7 @@ def prepare_shown(
         folder=folder,
         files=tuple(files),
         ledger=ledger,
+        usage=usage,
     )
 
 
@@ -71,6 +74,7 @@ def _render_table(shown: Shown, screen: Screen) -> str:
         screen=screen,
     )
     counted = f"\n{tell_ledger(shown.ledger)}\n" if shown.ledger.documents else ""
+    counted += f"{shown.usage}\n" if shown.usage else ""
     return text + counted + where if shown.folder else text + counted
 
 
@@ -80,7 +84,7 @@ def _list_losses(shown: Shown) -> tuple[str, ...]:
 
 RENDERERS: PMap[str, Renderer[Shown]] = pmap(
     {
-        "table": Renderer(_render_table, quiet="path"),
+        "table": Renderer(_render_table, quiet="path", read=True),
         "json": plain_form(lambda shown: dump_page(shown.results), _list_losses),
         "csv": plain_form(lambda shown: render_csv(shown.rows), _list_losses),
         "markdown": plain_form(lambda shown: render_markdown(shown.rows, confidence=shown.confidence), _list_losses),
@@ -88,6 +92,46 @@ RENDERERS: PMap[str, Renderer[Shown]] = pmap(
     }
 )
 """Only the table has a place for losses and warnings."""
+
+
+Several = tuple[Shown, ...]
+
+
+def _tell_apart(write: Callable[[Shown], str]) -> Callable[[Several, Screen], str]:
+    """A form of several runs: each as it is alone, under its folder."""
+
+    def text(several: Several, screen: Screen) -> str:
+        alone = len(several) == 1
+        return "\n".join(write(one) if alone else f"{visible(one.folder)}\n\n{write(one)}" for one in several)
+
+    return text
+
+
+def _list_all_losses(several: Several) -> Iterable[str]:
+    return (line for one in several for line in _list_losses(one))
+
+
+SEVERAL: PMap[str, Renderer[Several]] = pmap(
+    {
+        "table": Renderer(lambda several, screen: "\n".join(_render_table(one, screen) for one in several)),
+        "json": plain_form(
+            lambda several: dump_page(several[0].results if len(several) == 1 else [one.results for one in several]),
+            _list_all_losses,
+        ),
+        "csv": plain_form(
+            lambda several: (
+                render_csv(several[0].rows)
+                if len(several) == 1
+                else render_runs_csv({one.folder: one.rows for one in several})
+            ),
+            _list_all_losses,
+        ),
+        "markdown": Renderer(
+            _tell_apart(lambda one: render_markdown(one.rows, confidence=one.confidence)), _list_all_losses
+        ),
+    }
+)
+"""The same of several runs in one text; of one, the same text."""
 
 
 def render(shown: Shown, form: str, screen: Screen = PIPE) -> str:

@@ -128,7 +128,7 @@ def plan_scoring(keys: ScoreKeys | MergeKeys) -> ScorePlan:
         plan=plan,
         rules=read_rules(
             steps=list_names(keys.get("filter", ())),
-            name=keys.get("filter_name", "none"),
+            name=keys.get("filter_name"),
             metrics=list_names(keys.get("metric", ())),
             reducers=list_names(keys.get("reducer", ())),
             scores=list_names(keys.get("score", ())),

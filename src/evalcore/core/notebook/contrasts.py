@@ -1,0 +1,130 @@
+"""Differences between runs: each with its interval around no difference, n, and who is better."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evalcore.core.compare.lines import Comparison, ComparisonLine
+from evalcore.core.compare.verdicts.margins import tell_verdict
+from evalcore.core.notebook.interval_bar import Ends, draw_interval, find_axis
+from evalcore.core.notebook.markup import (
+    Html,
+    HtmlTable,
+    escape_text,
+    write_facts,
+    write_list,
+    write_panel,
+    write_table,
+)
+from evalcore.core.plain_text import ARROWS, show_difference, show_number, show_p, show_share
+from evalcore.core.stats.pair_tests import Difference
+
+NUMBERS = (False, False, False, False, True, True, True, True, True, False, True, True, False, False)
+LABELS = ("A", "B")
+
+
+def write_difference(difference: Difference) -> Html:
+    """A difference with all that is known of it."""
+    facts = (
+        ("first − second", show_difference(difference.difference)),
+        ("interval", show_ends(difference.ci)),
+        ("standard error", show_number(difference.stderr)),
+        ("p", show_p(difference.p_value)),
+        ("n", f"{difference.n:,}"),
+        ("method", difference.method),
+    )
+    axis = find_axis([0.0, difference.difference, *(difference.ci or ())])
+    return write_panel("Difference", draw_interval(difference.difference, difference.ci, axis, 0.0), write_facts(facts))
+
+
+def write_comparison(comparison: Comparison) -> Html:
+    """Two runs side by side."""
+    names = [f"{label}: {name}" for label, name in zip(LABELS, comparison.names, strict=True)]
+    return write_panel(", ".join(names), write_lines(comparison), write_list(comparison.warnings, "Warnings:"))
+
+
+def write_line_of(line: ComparisonLine) -> Html:
+    """One line of a comparison, which names no runs."""
+    return write_panel(
+        line.name, write_lines(Comparison(names=LABELS, lines=(line,))), write_list(filter(None, [line.reason]))
+    )
+
+
+def write_lines(comparison: Comparison, labels: tuple[str, str] = LABELS) -> Html:
+    """A line for every number of both runs."""
+    lines, alpha = comparison.lines, round(1 - comparison.confidence, 9)
+    axes = {line.key.metric: _find_axis(line.key.metric, lines) for line in lines}
+    cells = [
+        _list_cells(line, axes[line.key.metric], tell_verdict(line, alpha, labels, comparison.margin)) for line in lines
+    ]
+    level = f"{show_share(comparison.confidence)} interval"
+    tested = "adjusted p" if comparison.correction.corrects else "p"
+    a, b = labels
+    heads = (
+        "Tasks",
+        "Metric",
+        "Filter",
+        "",
+        "n",
+        a,
+        b,
+        f"{a} − {b}",
+        level,
+        "",
+        tested,
+        "better : worse",
+        "verdict",
+        "note",
+    )
+    used = [
+        at
+        for at in range(len(heads))
+        if at not in (2, 11, 13) or any(line[at] not in ("", "none" if at == 2 else "") for line in cells)
+    ]
+    return write_table(
+        HtmlTable(
+            heads=tuple(heads[at] for at in used),
+            numbers=tuple(NUMBERS[at] for at in used),
+            lines=tuple(tuple(line[at] for at in used) for line in cells),
+            bold=tuple(line.group for line in lines),
+            what="differences",
+        )
+    )
+
+
+def _list_cells(line: ComparisonLine, axis: Ends | None, verdict: str) -> tuple[Html, ...]:
+    moved = f"{len(line.better):,} : {len(line.worse):,}" if line.better or line.worse else ""
+    lost = f"{line.unscored:,} without a score in both" if line.unscored else ""
+    return (
+        escape_text(line.name),
+        escape_text(line.key.metric),
+        escape_text(line.key.filter),
+        escape_text(ARROWS[line.higher_is_better]),
+        escape_text(f"{line.n:,}"),
+        escape_text(show_number(line.a)),
+        escape_text(show_number(line.b)),
+        escape_text(show_difference(line.difference)),
+        escape_text(show_ends(line.ci)),
+        draw_interval(line.difference, line.ci, axis, 0.0),
+        escape_text(show_p(line.adjusted if line.adjusted is not None else line.p_value)),
+        escape_text(moved),
+        escape_text(verdict),
+        escape_text("; ".join(filter(None, (lost, line.reason)))),
+    )
+
+
+def show_ends(ci: Ends | None) -> str:
+    """An interval of a difference, with signs.
+
+    >>> show_ends((-0.5, 0.25)), show_ends(None)
+    ('-0.5000 to +0.2500', '')
+    """
+    return " to ".join(show_difference(end) for end in ci or ())
+
+
+def _find_axis(metric: str, lines: Sequence[ComparisonLine]) -> Ends | None:
+    """As far to the left of no difference as to its right."""
+    ends = [end for line in lines if line.key.metric == metric for end in (line.difference, *(line.ci or ()))]
+    known = find_axis(ends)
+    widest = max(map(abs, known)) if known is not None else 0.0
+    return (-widest, widest) if widest else None

@@ -1,0 +1,192 @@
+"""The arguments of the model, under lm-eval's names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+from pyrsistent import PMap, pmap
+
+from evalcore.core.records.errors import EvalError, require_known
+from evalcore.shell.models.checkpoint import require_commit
+
+Count = Annotated[int, Meta(ge=1)]
+WHERE = " - at model_args of hf"
+
+
+class HfSettings(Struct, frozen=True, kw_only=True):
+    """The arguments of the model."""
+
+    pretrained: str
+    revision: str = "main"
+    subfolder: str = ""
+    tokenizer: str | None = None
+    use_fast_tokenizer: bool = True
+    backend: Literal["default", "causal", "seq2seq"] = "default"
+    dtype: str = "auto"
+    device: str | None = None
+    parallelize: bool = False
+    device_map: str | None = None
+    max_memory_per_gpu: int | str | None = None
+    max_cpu_memory: int | str | None = None
+    offload_folder: str = "./offload"
+    attn_implementation: str | None = None
+    mixed_precision_dtype: str | None = None
+    batch_size: Count | Literal["auto"] = "auto"
+    max_batch_size: Count | None = None
+    max_length: Count | None = None
+    max_gen_toks: Count = 256
+    add_bos_token: bool | None = None
+    prefix_token_id: int | None = None
+    peft: str | None = None
+    delta: str | None = None
+    gguf_file: str | None = None
+    enable_thinking: bool | None = None
+    think_end_token: int | str | None = None
+    chat_template: str | None = None
+    chat_template_args: str | None = None
+    trust_remote_code: bool = False
+    prefix_cache: bool = True
+    cache_tokens: Annotated[int, Meta(ge=0)] = 16384
+    num_processes: Count = 1
+    seed: int = 1234
+
+    @property
+    def batch(self) -> int:
+        """How many replies grow together: a number, never what memory happens to be free."""
+        return min(BATCH, self.max_batch_size or BATCH) if self.batch_size == "auto" else self.batch_size
+
+    @property
+    def template_variables(self) -> dict[str, object]:
+        """The variables that the chat template sees, as in lm-eval."""
+        given: dict[str, object] = msgspec.json.decode(self.chat_template_args or "{}")
+        return given | ({} if self.enable_thinking is None else {"enable_thinking": self.enable_thinking})
+
+
+BATCH = 16
+
+
+class Elsewise(Struct, frozen=True):
+    """An argument of lm-eval that does nothing here: the values that may be given, none for any, and why others not."""
+
+    fine: tuple[object, ...]
+    why: str
+
+
+ELSEWISE: PMap[str, Elsewise] = pmap(
+    {
+        "logits_cache": Elsewise((), "every token is computed once by prefix_cache, which does more"),
+        "truncation": Elsewise((), "what is too long loses its beginning, as in lm-eval with either value"),
+        "softmax_dtype": Elsewise(
+            ("float32", "torch.float32", "auto"),
+            "log-probabilities are computed in float32, whatever the weights are",
+        ),
+        "tp_plan": Elsewise(
+            ("none",),
+            "it needs torchrun: use parallelize or device_map, num_processes, or model: vllm with tensor_parallel_size",
+        ),
+        "autogptq": Elsewise(("false",), "transformers reads GPTQ weights by itself: leave it out"),
+        "gptqmodel": Elsewise(("false",), "transformers reads GPTQ weights by itself: leave it out"),
+        "load_in_8bit": Elsewise(("false",), "use weights that are quantized, or model: vllm with quantization"),
+        "load_in_4bit": Elsewise(("false",), "use weights that are quantized, or model: vllm with quantization"),
+    }
+)
+"""lm-eval's arguments that have nothing to do here."""
+
+ARGUMENTS = (
+    ("pretrained", "a folder, or a name on the hub"),
+    ("revision", "branch, tag or commit (main)"),
+    ("subfolder", "of the repository"),
+    ("tokenizer", "another folder or name (the model's own)"),
+    ("use_fast_tokenizer", "true"),
+    ("backend", "causal or seq2seq, where the config does not say"),
+    ("dtype", "float32, bfloat16, float16 (auto: as the weights are)"),
+    ("device", "cpu, cuda, cuda:1, mps (the first there is)"),
+    ("parallelize", "spread over all devices, as device_map: auto does"),
+    ("device_map", "as accelerate takes it"),
+    ("max_memory_per_gpu", "of each device with parallelize, as 10GiB (what there is)"),
+    ("max_cpu_memory", "for layers that do not fit the devices, with parallelize"),
+    ("offload_folder", "for layers that fit neither, with parallelize (./offload)"),
+    ("attn_implementation", "sdpa, eager, flash_attention_2 (the model's own)"),
+    ("mixed_precision_dtype", "float16 or bfloat16: the type in which autocast computes (none)"),
+    ("batch_size", f"replies that grow together, and 48 tokens of likelihoods a call for each (auto: {BATCH})"),
+    ("max_batch_size", "the most that batch_size: auto may be"),
+    ("max_length", "positions; longer contexts lose their beginning (what the model was trained for)"),
+    ("max_gen_toks", "tokens to generate where the task does not say (256)"),
+    ("add_bos_token", "whether a BOS token comes first (as the tokenizer does)"),
+    ("prefix_token_id", "what stands for an empty context (BOS, else EOS)"),
+    ("peft", "an adapter: a folder, or a name on the hub"),
+    ("delta", "weights to add: a folder, or a name on the hub"),
+    ("gguf_file", "the file of the repository to read the weights from"),
+    ("enable_thinking", "handed to the chat template"),
+    ("think_end_token", "what is before its last occurrence in a reply is left out"),
+    ("chat_template", "a jinja2 template instead of the model's own"),
+    ("chat_template_args", "an object whose names the chat template knows"),
+    ("trust_remote_code", "run the repository's own code; needs a commit as revision, and --trust model:NAME"),
+    ("prefix_cache", "whether each token is computed once (true)"),
+    ("cache_tokens", "tokens of shared prefixes that are kept in memory (16384)"),
+    (
+        "num_processes",
+        "processes that share the requests out, each with a model of its own, on a device each if there are (1)",
+    ),
+    ("seed", "every draw comes from it, the request and the number of the repeat (1234)"),
+)
+
+
+def _refuse_unlike(given: Mapping[str, object]) -> None:
+    """Refuse a value of lm-eval's arguments that would change answers there and cannot here."""
+    for name, known in ELSEWISE.items():
+        value = given.get(name)
+        if value is not None and known.fine and str(value).lower() not in known.fine:
+            raise EvalError(f"{name}: {value} is not supported: {known.why}{WHERE}")
+
+
+def read_settings(given: Mapping[str, object]) -> HfSettings:
+    """Read the settings in these model_args.
+
+    >>> read_settings({"pretrained": "org/m", "batch_size": "8"}).batch
+    8
+    >>> read_settings({"pretraind": "org/m"})
+    Traceback (most recent call last):
+    evalcore.EvalError: unknown argument 'pretraind'; did you mean 'pretrained'? Known: ... - at model_args of hf
+    """
+    _refuse_unlike(given)
+    named = {key: value for key, value in given.items() if value is not None and key not in ELSEWISE}
+    require_known("argument", named, HfSettings.__struct_fields__, WHERE)
+    if "chat_template_args" in named:
+        named["chat_template_args"] = _write_object(named["chat_template_args"])
+    if isinstance(named.get("batch_size"), str) and str(named["batch_size"]).startswith("auto"):
+        named["batch_size"] = "auto"  # lm-eval's auto:4 says how often to measure
+    if str(named.get("think_end_token")).isdigit():
+        named["think_end_token"] = int(str(named["think_end_token"]))  # its number, as in lm-eval
+    try:
+        read = msgspec.convert(named, HfSettings, strict=False)
+    except msgspec.ValidationError as wrong:
+        raise EvalError(f"{str(wrong).replace('$.', '').replace('Object', 'model_args')}{WHERE}") from None
+    _check_together(read)
+    return read
+
+
+def _check_together(read: HfSettings) -> None:
+    """Refuse arguments that contradict each other."""
+    if read.num_processes > 1 and (read.device_map or read.parallelize):
+        raise EvalError(f"expected one model over several devices or one in each of several processes, got both{WHERE}")
+    if read.peft and read.delta:
+        raise EvalError(f"expected peft or delta, got both{WHERE}")
+    if (read.max_memory_per_gpu or read.max_cpu_memory) and not read.parallelize:
+        raise EvalError(f"max_memory_per_gpu and max_cpu_memory need parallelize: true{WHERE}")
+    if read.trust_remote_code:
+        require_commit(read.pretrained, read.revision, WHERE)
+
+
+def _write_object(value: object) -> str:
+    """An object as JSON, which is how it is kept; what is given as text is JSON already."""
+    try:
+        read = msgspec.json.decode(value, type=dict[str, object]) if isinstance(value, str) else value
+    except msgspec.DecodeError:
+        read = value
+    if not isinstance(read, Mapping):
+        raise EvalError(f'expected chat_template_args as an object such as {{"key": true}}, got {value!r}{WHERE}')
+    return msgspec.json.encode(dict(read), order="sorted").decode()

@@ -1,0 +1,110 @@
+"""A report as files: one HTML file that needs nothing else, or one with its chunks in a folder beside it."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from html import escape
+from pathlib import Path
+
+from evalcore.core.records.frozen_dict import FrozenDict, FrozenRecord
+from evalcore.shell.output.report.bundle import PAGE, WORKER, bundle_modules, read_asset
+from evalcore.shell.output.report.page_chunk import PageChunk, write_data
+from evalcore.shell.safety.replacement import replace_with
+from evalcore.shell.safety.safe_text import visible
+
+BESIDE = "report_data"
+ONE_FILE = 20_000_000
+"""The most bytes that a page may have in one file."""
+
+LAYOUT = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+<header><h1>{title}</h1><nav aria-label="Views"></nav></header>
+<main><noscript>This page shows its numbers with JavaScript of its own, which your browser does not run; \
+results.json has them, too.</noscript></main>
+<footer class="quiet">{footer}</footer>
+<script type="application/json" id="head">{head}</script>
+<script type="text/plain" id="worker">{worker}</script>
+{chunks}<script>{script}</script>
+</body>
+</html>
+"""
+
+
+CHUNK = '<script type="text/plain" id="chunk-{}">{}</script>\n'
+
+
+class HtmlPage(FrozenRecord, frozen=True):
+    """A page: its file, and the files that belong beside it by name."""
+
+    html: str
+    beside: Mapping[str, str] = FrozenDict()
+
+
+def build_page(
+    head: Mapping[str, object],
+    chunks: Iterable[PageChunk] = (),
+    *,
+    folder: str = BESIDE,
+    modules: Sequence[str] = PAGE,
+    served: str = "",
+) -> HtmlPage:
+    """Build the page of a head and its chunks; these are in a ``folder`` beside it if one file would be too large.
+
+    A page that is ``served`` may ask its own server, and no other, whether what it shows is still of this state.
+    """
+    packed = tuple({one.id: one for one in chunks}.values())
+    apart = sum(one.size for one in packed) + len(write_data(head)) > ONE_FILE
+    beside = {f"{folder}/{one.id}.js": f'evalcoreChunk("{one.id}","{one.text}")\n' for one in packed} if apart else {}
+    inside = "" if apart else "".join(CHUNK.format(one.id, one.text) for one in packed)
+    script, style = bundle_modules(modules), read_asset("page.css")
+    html = LAYOUT.format(
+        policy=_write_policy(script, style, apart=apart, served=bool(served)),
+        title=escape(visible(head["title"])),
+        style=style,
+        footer=escape(f"Made by evalcore {head['version']}"),
+        head=_write_json({**head, "beside": folder if apart else None, "served": served}),
+        worker=bundle_modules(WORKER),
+        chunks=inside,
+        script=script,
+    )
+    return HtmlPage(html, beside)
+
+
+def write_page(page: HtmlPage, path: Path) -> tuple[Path, ...]:
+    """Write a page and what belongs beside it; the page last, so that it never lacks its data."""
+    beside = tuple(_write_text(path.parent / name, text) for name, text in page.beside.items())
+    return (_write_text(path, page.html), *beside)
+
+
+def _write_text(path: Path, text: str) -> Path:
+    return replace_with(path, lambda part: part.write_text(text, "utf-8", newline="\n"))
+
+
+def _write_policy(script: str, style: str, *, apart: bool, served: bool) -> str:
+    """What the page may do: run its own script, and read files beside it if it has any; nothing else, no request."""
+    own = " 'self'" * apart
+    news = " connect-src 'self';" * served
+    return (
+        f"default-src 'none'; script-src '{_hash(script)}'{own}; style-src '{_hash(style)}'; worker-src blob:;{news} "
+        "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types evalcore"
+    )
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
+
+
+def _write_json(data: object) -> str:
+    """JSON without credentials in use, and that no HTML parser takes for markup."""
+    return write_data(data).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -1,0 +1,96 @@
+"""How to make a run again: its command, its config, the versions it was made with; and what its answers took."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from evalcore.core.lm_eval.sample_log import thaw
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import GENERATE_UNTIL
+from evalcore.shell.config.config_file import read_file
+from evalcore.shell.logs.json_records import find_part
+from evalcore.shell.report.gathered_run import GatheredRun
+from evalcore.shell.run.folder import earlier_run
+from evalcore.shell.run.questions.usage import Usage, tell_usage
+from evalcore.shell.safety.secrets import find_secrets, redact
+
+Plain = dict[str, object]
+VERSIONS = ("evalcore_version", "lm_eval_version", "transformers_version", "python", "platform", "git_hash")
+FROM_RESULTS = ("model", "model_args", "num_fewshot", "limit", "gen_kwargs", "system_instruction", "bootstrap_iters")
+"""Keys that mean the same in the results' config and in a config to run."""
+
+REDACTED = "The config is left out of this page, as it was redacted."
+AGAIN = "The same config gives the same questions in the same order; a model that draws its answers may give others."
+MADE_UP = "This run left no config of its own: this one is made from what its results say, and may lack something."
+
+
+def describe_reproduction(run: GatheredRun, *, redact: bool) -> Plain:
+    """Say how to make a run again, as far as its folder and its results tell."""
+    noted = earlier_run(run.folder)
+    config, note = _find_config(run)
+    made: Plain = {"versions": _list_versions(noted, run.results), "inputs": dict(find_part(noted, "inputs"))}
+    made |= {key: noted[key] for key in ("model_identity",) if isinstance(noted.get(key), str)}
+    if redact:
+        return {"note": REDACTED, **made}
+    return {"note": note, "command": "evalcore run config.yaml", "config": config, **made}
+
+
+def describe_usage(run: GatheredRun) -> Plain | None:
+    """What the answers of a run took, in a sentence and by rows; None where that was not recorded."""
+    found = find_part(earlier_run(run.folder), "usage")
+    try:
+        usage = msgspec.convert(dict(found), Usage) if found else None
+    except msgspec.ValidationError:
+        return None
+    return None if usage is None else {"told": tell_usage(usage), "rows": list(_list_rows(usage))}
+
+
+def _list_rows(usage: Usage) -> Iterator[tuple[str, str]]:
+    counts = {
+        "requests": usage.requests,
+        "failed": usage.failed,
+        "retries": usage.retries,
+        "tokens in": usage.prompt_tokens,
+        "of them cached": usage.cached_prompt_tokens,
+        "tokens out": usage.completion_tokens,
+    }
+    yield from ((name, "–" if count is None else f"{count:,}") for name, count in counts.items())
+    latency = usage.latency_seconds
+    spread = (latency.p50, latency.p90, latency.p99) if latency else ()
+    yield "seconds a reply: half, 90 %, 99 % within", ", ".join(f"{one:.2f}" for one in spread) or "–"
+    least = "at least " if usage.uncounted_replies else ""
+    yield "cost", "– (no prices were given)" if usage.cost is None else f"{least}${usage.cost:.4f}"
+
+
+def count_cut_off(run: GatheredRun) -> dict[str, Plain]:
+    """By task of generated replies, how many there are and how many did not end by themselves, as the run noted."""
+    noted = find_part(earlier_run(run.folder), "endings")
+    texts = [log.name for log in run.source.logs if log.output_type == GENERATE_UNTIL and log.name in noted]
+    return {name: {key: one for key, one in find_part(noted, name).items() if isinstance(one, int)} for name in texts}
+
+
+def _list_versions(noted: Mapping[str, object], results: Mapping[str, object]) -> str:
+    """The versions that a run was made with, each on a line."""
+    known = {key.removesuffix("_version"): noted.get(key, results.get(key)) for key in VERSIONS}
+    named = {**known, **find_part(noted, "packages")}
+    return "\n".join(f"{name} {one}" for name, one in named.items() if isinstance(one, str))
+
+
+def _find_config(run: GatheredRun) -> tuple[str, str]:
+    """The config of a run without credentials, which others may have left in it, and what there is to know of it."""
+    try:
+        value, text = read_file(run.folder / "config.yaml")
+    except EvalError:
+        return _make_config(run), MADE_UP
+    return str(redact(text, find_secrets(value))), AGAIN
+
+
+def _make_config(run: GatheredRun) -> str:
+    """A config in YAML, of which JSON is a part: a key a line."""
+    told = find_part(run.results, "config")
+    names = [one.name for one in run.report.tasks] or list(find_part(run.results, "results"))
+    keys = {key: redact(thaw(told[key])) for key in FROM_RESULTS if told.get(key) not in (None, "", {})}
+    lines = ({"tasks": names} | keys).items()
+    return "".join(f"{key}: {msgspec.json.encode(one).decode()}\n" for key, one in lines)
