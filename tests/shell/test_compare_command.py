@@ -245,7 +245,7 @@ def test_the_table_says_which_is_which_and_what_is_what(capsys: pytest.CaptureFi
         assert name in head
     assert "A − B: A's number minus B's" in text
     assert "corrected together: 10 tests (holm)" in text
-    assert "at most 0.1;" in text
+    assert "at most 0.1 and the interval lacks 0;" in text
     assert "\n - sums" in text  # below small::texts, which has numbers of its own; small has none
 
 

@@ -10,7 +10,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.core.compare.lines import ComparisonLine, too_few
+from evalcore.core.compare.lines import ComparisonLine, has_evidence, too_few
 from evalcore.core.records.errors import EvalError, require_known, unknown
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.report import GroupReport, Report, TaskReport
@@ -209,7 +209,7 @@ def name_verdict(line: ComparisonLine, alpha: float, labels: tuple[str, str] = (
     """
     if line.adjusted is None or line.difference is None:
         return "not tested"
-    if line.adjusted > alpha or line.difference == 0:
+    if not has_evidence(line, alpha):
         return "too few to tell" if too_few(line, alpha) else "no evidence"
     first = (line.difference > 0) is (line.higher_is_better is not False)
     return f"{labels[0] if first else labels[1]} {'higher' if line.higher_is_better is None else 'better'}"

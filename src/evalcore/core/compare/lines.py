@@ -160,6 +160,18 @@ def too_few(line: ComparisonLine, alpha: float) -> bool:
     return line.least_p is not None and line.least_p > alpha
 
 
+def has_evidence(line: ComparisonLine, alpha: float) -> bool:
+    """Whether a difference is more than luck explains: by its adjusted p-value, and by its interval, which lacks 0.
+
+    >>> line = ComparisonLine(name="t", key=MetricKey("acc"), difference=0.02, ci=(0.004, 0.038), adjusted=0.02)
+    >>> has_evidence(line, 0.05), has_evidence(replace(line, ci=(-0.004, 0.044)), 0.05)
+    (True, False)
+    """
+    if not line.difference or line.adjusted is None or line.adjusted > alpha:
+        return False
+    return line.ci is None or not line.ci[0] <= 0 <= line.ci[1]
+
+
 def explain_few(count: int, what: str, least: float, alpha: float) -> str | None:
     """Explain why a test of so few units cannot find anything; None if it can.
 

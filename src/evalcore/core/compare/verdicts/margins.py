@@ -9,7 +9,7 @@ from math import sqrt
 from msgspec.structs import replace
 
 from evalcore.core.compare.gates import name_verdict
-from evalcore.core.compare.lines import Comparison, ComparisonLine, too_few
+from evalcore.core.compare.lines import Comparison, ComparisonLine, has_evidence, too_few
 from evalcore.core.stats.quantiles import t_cdf, t_quantile
 from evalcore.core.stats.sample_size import Variances, find_distance, reach_of_test
 
@@ -113,7 +113,7 @@ def tell_verdict(
     if margin is None or (line.adjusted is None and line.adjusted_same is None):
         return plain
     same = line.adjusted_same is not None and line.adjusted_same <= alpha
-    if line.adjusted is not None and line.adjusted <= alpha and line.difference:
+    if has_evidence(line, alpha):
         return f"{plain}, by less than {margin:g}" if same else plain
     return f"the same within {margin:g}" if same else "not enough documents"
 

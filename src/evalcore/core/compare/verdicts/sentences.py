@@ -6,7 +6,7 @@ from math import isfinite, log10
 
 from msgspec import Struct
 
-from evalcore.core.compare.lines import Comparison, ComparisonLine
+from evalcore.core.compare.lines import Comparison, ComparisonLine, has_evidence
 from evalcore.core.compare.power import Known, PowerGoal, plan_next
 from evalcore.core.compare.verdicts.margins import tell_verdict
 from evalcore.core.plain_text import show_share
@@ -23,21 +23,6 @@ class ToldDifference(Struct, frozen=True):
     evidence: bool
     points: bool = False
     documents: int | None = None
-
-
-def has_evidence(line: ComparisonLine, alpha: float) -> bool:
-    """Whether a difference is more than luck explains: by its corrected p-value, and by its interval, which lacks 0.
-
-    >>> from msgspec.structs import replace
-    >>> from evalcore import MetricKey
-    >>> line = ComparisonLine(name="t", key=MetricKey("acc"), difference=0.02, ci=(0.004, 0.038), adjusted=0.02)
-    >>> has_evidence(line, 0.05), has_evidence(replace(line, ci=(-0.004, 0.044)), 0.05)
-    (True, False)
-    """
-    p_value = line.p_value if line.adjusted is None else line.adjusted
-    if not line.difference or line.ci is None or p_value is None:
-        return False
-    return p_value <= alpha and not line.ci[0] <= 0 <= line.ci[1]
 
 
 def tell_difference(

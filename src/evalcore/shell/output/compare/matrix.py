@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from evalcore.core.compare.lines import ComparisonLine
+from evalcore.core.compare.lines import ComparisonLine, has_evidence
 from evalcore.core.records.task import MetricKey
 from evalcore.shell.compare.compare import Compared
 from evalcore.shell.output.compare.footnotes import list_runs, list_sections, tell_correction, tell_same
@@ -32,7 +32,7 @@ Cells = Mapping[tuple[int, int], ComparisonLine]
 """The line of each pair of runs, for one number."""
 
 
-SIGN = "*: more than luck explains (adjusted p at most {alpha:g})"
+SIGN = "*: more than luck explains (adjusted p at most {alpha:g}, and an interval without 0)"
 SAME = "=: not that, but "
 MATRIX = "− A, − B, ...: the row's run minus the column's, on the documents with a score in both{}; intervals: --csv"
 OWN = f"{VALUE}: a run's number; empty if it depends on which documents the other run has"
@@ -114,7 +114,7 @@ def _list_differences(cells: Cells, at: int, count: int, alpha: float, decimals:
 
 
 def _mark_finding(line: ComparisonLine, alpha: float) -> str:
-    if line.adjusted is not None and line.adjusted <= alpha:
+    if has_evidence(line, alpha):
         return "*"
     return "=" if line.adjusted_same is not None and line.adjusted_same <= alpha else " "
 

@@ -91,7 +91,8 @@ def _build_columns(comparison: Comparison, decimals: int, alpha: float) -> list[
     together = GridColumn[Placed](
         "adjusted interval",
         lambda at: _show_ends(at[1].adjusted_ci, decimals),
-        f"widened for the number of rows: all of them together contain all differences {level} of the time",
+        f"widened for the number of rows: all of them together contain all differences {level} of the time; "
+        "the adjusted p is sharper, so one may reach 0 beside a verdict",
         spare=3,
     )
     unknown = any(line.higher_is_better is None and line.difference is not None for line in comparison.lines)
@@ -142,7 +143,7 @@ def _build_columns(comparison: Comparison, decimals: int, alpha: float) -> list[
         GridColumn(
             VERDICT,
             lambda at: tell_verdict(at[1], alpha, margin=comparison.margin),
-            f"who is better if {'the adjusted p' if adjusted else 'p'} is at most {alpha:g}; "
+            f"who is better if {'the adjusted p' if adjusted else 'p'} is at most {alpha:g} and the interval lacks 0; "
             + ("no evidence does not mean that they are equal" if comparison.margin is None else tell_same(comparison)),
             number=False,
         ),
