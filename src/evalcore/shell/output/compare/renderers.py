@@ -3,7 +3,7 @@
 JSON, its keys stable::
 
     runs        a list of {label, name, path, model, warnings}, in the order they were given
-    confidence  of every interval; a verdict is given where p_adjusted is at most 1 - confidence and the interval lacks 0
+    confidence  of every interval; a verdict asks for p_adjusted of at most 1 - confidence and an interval without 0
     correction  holm, bh or none
     family      how many p-values were corrected together, over all pairs
     margin      the difference that does not matter, null for none
