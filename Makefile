@@ -3,7 +3,7 @@
 .PHONY: install test lint slow bench fuzz docs lock
 
 install:  ## evalcore and what its tests and checks need
-	pip install -e ".[dev]"
+	pip install -e ".[dev]" -c .ci/dev.lock
 
 test:  ## the quick tests: at most six minutes on two cores
 	pytest -n auto
