@@ -247,7 +247,7 @@ def test_answers_that_come_together_wait_for_the_disk_once(tmp_path: Path, monke
     monkeypatch.setattr(writer.os, "fsync", synced.append)
     with open_log(tmp_path / "a", "m") as log:
         before = len(synced)
-        log.append_all((f"k{n}", "r", 0, f"reply {n}", "") for n in range(64))
+        log.append_all((f"k{n}", "r", 0, f"reply {n}", "", None) for n in range(64))
         assert len(synced) == before + 1
     with open_log(tmp_path / "a", "m") as log:
         assert list(log.state.answers) == [f"k{n}" for n in range(64)]
@@ -261,7 +261,7 @@ def test_a_wait_that_fails_withdraws_all_that_came_together(tmp_path: Path, monk
         log.append("kept", "r", 0, "x")
         monkeypatch.setattr(writer.os, "fsync", fail)
         with pytest.raises(EvalError, match="cannot store the answer: Input/output error"):
-            log.append_all((f"k{n}", "r", 0, "y", "") for n in range(5))
+            log.append_all((f"k{n}", "r", 0, "y", "", None) for n in range(5))
         monkeypatch.undo()
     with open_log(tmp_path / "a", "m") as log:
         assert list(log.state.answers) == ["kept"]

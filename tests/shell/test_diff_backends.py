@@ -165,6 +165,17 @@ def test_runs_of_one_backend_are_looked_at_when_asked(
     assert not any(found["counts"].values())
 
 
+@pytest.mark.parametrize("damaged", ["[" * 100_000, "{", "\ud83d"])
+def test_a_damaged_run_file_is_named(
+    run: Callable[..., Path], capsys: pytest.CaptureFixture[str], damaged: str
+) -> None:
+    one = run("usual", tell_usual)
+    (one / "run.json").write_bytes(damaged.encode("utf-8", "surrogatepass"))
+    capsys.readouterr()
+    assert main(["diff", str(one), str(one), "--stages"]) == 2
+    assert f"{one / 'run.json'}: not " in capsys.readouterr().err
+
+
 def test_a_generation_request_is_compared_with_its_options() -> None:
     from evalcore.core.explain.stages import AnsweredDocument, Exchange, find_first_difference
 

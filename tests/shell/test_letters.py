@@ -13,8 +13,10 @@ import evalcore
 from evalcore import EVALCORE
 from evalcore.core.filters.letter import find_letter, letter
 from evalcore.core.filters.reply import replies
+from evalcore.core.pipeline import score_task
+from evalcore.core.records.column import list_outcomes
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.request import Generate, Sample
+from evalcore.core.records.request import Answer, Generate, Instance, Sample
 from evalcore.shell.cli import main
 from evalcore.shell.prompts.build import build_task
 from evalcore.shell.prompts.letters import write_lettered
@@ -158,6 +160,21 @@ def test_a_task_file_may_say_so_and_a_run_overrides_it() -> None:
     assert warned == (
         "multiple_choice_by: letter does not measure acc_norm, brier_score, which needs likelihoods - at things",
     )
+
+
+@pytest.mark.parametrize("gold", [7, -100, "hammer", [0, 9], []])
+def test_a_gold_that_is_no_choice_is_no_wrong_answer(gold: object) -> None:
+    docs = [DOCS[0], {**DOCS[1], "gold": gold}]
+    built = build_task(TASK, {"test": docs}, Asking(multiple_choice_by="letter"))
+    warned = "1 of 2 documents have a gold that is none of their choices, the first - at things doc 1"
+    assert built.warnings[-1] == warned
+    answers = [Answer(Instance("things", at, 0, one), ("A",)) for at, one in enumerate(built.requests)]
+    scored = score_task(built.task, built.samples, answers).column("acc,letter")
+    assert [type(one).__name__ for _, one in list_outcomes(scored)] == ["Ok", "Unscorable"]
+
+
+def test_nothing_of_letters_is_unknown() -> None:
+    assert build_task(TASK, {"test": DOCS}, Asking(multiple_choice_by="letter_logprobs")).warnings == ()
 
 
 # --- runs -----------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from toolz import unique
 from evalcore.core.aggregate.inference import Inference
 from evalcore.core.aggregate.numbers import SHARE, Bounds, fit_bounds, lies_within
 from evalcore.core.aggregate.signature import sign, write_options
+from evalcore.core.filters.letter import KEY
 from evalcore.core.lm_eval.errata import Facts, task_errata
 from evalcore.core.metrics.dispatch import AnyMetric
 from evalcore.core.records.array import Floats64, Ints64
@@ -175,7 +176,7 @@ def _parts(asked: Estimand, estimate: Estimate) -> Mapping[str, object]:
         "metric": one.key.metric,
         "options": write_options(estimate.scale.options),
         "filter": one.key.filter,
-        "multiple_choice_by": task.config.get("multiple_choice_by"),
+        KEY: task.config.get(KEY),
         "steps": ">".join(step.name for step in asked.pipeline.steps) if task.filters else None,
         "reducer": one.reducer,
         "repeats": _span(one.repeats),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import accumulate
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -150,6 +149,11 @@ class Comparison(FrozenRecord, Displayed, frozen=True, kw_only=True):
     unknown_rules: tuple[tuple[str, int, str], ...] = ()
     doubts: tuple[tuple[str, MetricKey, str], ...] = ()
 
+    @property
+    def alpha(self) -> float:
+        """The level of every verdict: 1 - confidence without its rounding error, so that p = 0.1 is found at 0.9."""
+        return round(1 - self.confidence, 12)
+
 
 def too_few(line: ComparisonLine, alpha: float) -> bool:
     """Whether the line has so few documents or clusters that no difference could ever be found.
@@ -210,21 +214,17 @@ def adjust_comparisons(
     """
     given, chosen = tuple(comparisons), find_correction(correction)
     p_values = [line.p_value for one in given for line in one.lines]
-    adjusted = chosen.adjust(p_values)
+    adjusted = iter(chosen.adjust(p_values))
     family = sum(p is not None for p in p_values)
     share = max(family, 1) if chosen.corrects else 1
-    ends = list(accumulate((len(one.lines) for one in given), initial=0))
     return tuple(
         replace(
             one,
             correction=chosen,
             family=family,
-            lines=tuple(
-                _adjust_line(line, p, (1 - one.confidence) / share)
-                for line, p in zip(one.lines, adjusted[start : start + len(one.lines)], strict=True)
-            ),
+            lines=tuple(_adjust_line(line, next(adjusted), (1 - one.confidence) / share) for line in one.lines),
         )
-        for one, start in zip(given, ends, strict=False)
+        for one in given
     )
 
 

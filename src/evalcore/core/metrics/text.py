@@ -13,6 +13,7 @@ from pyrsistent import PMap, pmap
 
 from evalcore.core.answers.result import GenResult
 from evalcore.core.answers.text import GenBatch, gen_batch
+from evalcore.core.filters.letter import name_letters
 from evalcore.core.metrics.corpus import CORPUS_DEFAULTS, bleu, chrf, chrf_plus_plus, ter
 from evalcore.core.metrics.metric import Marks, Metric
 from evalcore.core.metrics.normalise import (
@@ -31,6 +32,7 @@ from evalcore.core.metrics.overlap.rouge import rouge1, rouge2, rougeL, rougeLsu
 from evalcore.core.metrics.verdict import tell_equality, tell_extraction, tell_part
 from evalcore.core.records.array import frozen
 from evalcore.core.records.errors import EvalError
+from evalcore.core.records.outcome import UNSCORABLE
 from evalcore.core.records.request import Options, freeze_options
 from evalcore.core.records.row import Floats, Objects
 
@@ -72,12 +74,26 @@ def _same_when_normal(normalise: Callable[[Texts], Texts], predictions: Texts, g
 def acc(batch: GenBatch, options: Options) -> Floats | Marks:
     """1 if the prediction is the gold, or one of them: the letter of the right choice, say.
 
+    Where a document has choices, a gold that is none of them, nor the letter of one, makes it unscorable.
+
     >>> from evalcore.core.answers.text import make_texts
     >>> acc(make_texts(["B", "[no letter]"], ["B", "A"]), {})
     Floats(values=Array([1., 0.]))
     """
     refuse_unknown("acc", options, ())
-    return exact_match(batch, options)
+    scored, lost = exact_match(batch, options), _find_lost_golds(batch)
+    marks = scored if isinstance(scored, Marks) else Marks(scored, {})
+    return Marks(marks.rows, {**marks.missing, **lost}) if lost else scored
+
+
+def _find_lost_golds(batch: GenBatch) -> dict[int, tuple[int, str]]:
+    out: dict[int, tuple[int, str]] = {}
+    for at, (sample, golds) in enumerate(zip(batch.samples, batch.golds, strict=True)):
+        count = len(sample.choices)
+        wrong = [one for one in golds if one not in sample.choices and one not in name_letters(count)] if count else []
+        if wrong:
+            out[at] = UNSCORABLE, f"expected one of the {count} choices, got {wrong[0]!r}"
+    return out
 
 
 def quasi_exact_match(batch: GenBatch, options: Options) -> Floats | Marks:

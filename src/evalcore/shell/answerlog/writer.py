@@ -16,7 +16,7 @@ from evalcore.shell.answerlog.lock import hold_lock, touch_lock
 from evalcore.shell.answerlog.spent import Spent
 from evalcore.shell.safety.replacement import refuse_write
 
-Stored = tuple[str, str, int, Reply, str] | tuple[str, str, int, Reply, str, Spent | None]
+Stored = tuple[str, str, int, Reply, str, Spent | None]
 """An answer to store: its key, its request, the repeat, the reply, why it ended and, where known, what it took."""
 
 
@@ -37,7 +37,7 @@ class LogWriter:
 
     def append_all(self, answers: Iterable[Stored]) -> None:
         """Store answers together, with one wait for the disk. On an error none of them is in the log."""
-        self._write([make_record(one[0], one[1], one[2], self.model, *one[3:]) for one in answers])
+        self._write([make_record(*one[:3], self.model, *one[3:]) for one in answers])
 
     def _write(self, records: Iterable[Line]) -> None:
         if self._failed:

@@ -55,7 +55,7 @@ class Compared(DisplayedResult, FrozenRecord, frozen=True, kw_only=True):
 
     @property
     def alpha(self) -> float:
-        return 1 - self.comparisons[0].confidence
+        return self.comparisons[0].alpha
 
     @property
     def margin(self) -> float | None:

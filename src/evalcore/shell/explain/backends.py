@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import msgspec
 from msgspec import Struct
 
 from evalcore.core.explain.stages import (
@@ -16,11 +15,11 @@ from evalcore.core.explain.stages import (
     find_first_difference,
 )
 from evalcore.core.records.document import digest_requests
-from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.core.records.request import Likelihood, Reply
 from evalcore.shell.answerlog.fold import read_log
 from evalcore.shell.answerlog.line import LoggedAnswer, name_model
+from evalcore.shell.data.wire import decode_line
 from evalcore.shell.explain.agreement import list_said_texts
 from evalcore.shell.explain.run_source import RunSource
 from evalcore.shell.logs.log import Logged, LogTask
@@ -149,11 +148,8 @@ def _read_book(path: Path) -> AnswerBook | None:
 
 def _find_model(path: Path) -> str:
     """The short name of the model that a run names as its own."""
-    try:
-        read = msgspec.json.decode(path.read_bytes())
-    except OSError:
+    if not path.is_file():
         return ""
-    except ValueError as wrong:
-        raise EvalError(f"{path}: expected JSON: {wrong}") from wrong
+    read = decode_line(path.read_bytes(), str(path))
     identity = read.get("model_identity") if isinstance(read, dict) else None
     return name_model(identity) if isinstance(identity, str) else ""

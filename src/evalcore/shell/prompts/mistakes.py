@@ -7,10 +7,13 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from difflib import get_close_matches
 from itertools import chain
 
+from msgspec.structs import replace
+
 from evalcore.core.answers.choice import find_gold_indices
 from evalcore.core.records.errors import EvalError, place
-from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD_ROLLING, Gold, Sample
+from evalcore.core.records.request import CHOOSE, GENERATE_UNTIL, LOGLIKELIHOOD_ROLLING, Gold, Sample
 from evalcore.shell.prompts.fields import is_null
+from evalcore.shell.prompts.letters import list_letters
 from evalcore.shell.prompts.settings import TaskSettings
 from evalcore.shell.prompts.templates.compile import Doc
 
@@ -26,6 +29,7 @@ SHOWN = 60
 
 GENERATION = frozenset(
     {
+        CHOOSE,
         # lm-eval's
         *("until", "max_gen_toks", "do_sample", "temperature", "top_p", "top_k", "min_p", "seed"),
         # OpenAI's
@@ -168,9 +172,11 @@ def _find_same_gold(
 
 
 def _find_no_choice(settings: TaskSettings, samples: Sequence[Sample]) -> Mistakes:
-    used = settings.output_type != GENERATE_UNTIL and settings.process_results is None
+    lettered = settings.multiple_choice_by is not None
+    used = lettered or (settings.output_type != GENERATE_UNTIL and settings.process_results is None)
     asked = [one for one in samples if one.choices] if used else []
-    wrong = [one.doc_id for one in asked if isinstance(find_gold_indices(one, len(one.choices)), str)]
+    shown = [replace(one, choices=list_letters(one.choices)) if lettered else one for one in asked]
+    wrong = [one.doc_id for one in shown if isinstance(find_gold_indices(one, len(one.choices)), str)]
     return _count_docs(wrong, len(samples), "have a gold that is none of their choices")
 
 

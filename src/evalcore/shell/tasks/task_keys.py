@@ -46,6 +46,7 @@ TASK_KEYS: dict[str, str] = {
     # evalcore's own
     "repeat_cfg": "how several replies become one score: `{reducer: [mean, pass@2]}`",
     "cluster": "a field or template: documents with an equal value belong together",
+    "multiple_choice_by": "how choices are asked: `likelihood` (default), `letter` or `letter_logprobs` (chat models)",
 }
 
 METRIC_LIST_KEYS: dict[str, str] = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
 from math import sqrt
 
 from msgspec.structs import replace
@@ -78,18 +77,15 @@ def hold_to_margin(comparisons: Sequence[Comparison], margin: float) -> tuple[Co
     """
     p_values = [_test_same(line, margin, one.confidence) for one in comparisons for line in one.lines]
     adjusted = comparisons[0].correction.adjust(p_values) if comparisons else ()
-    ends = list(accumulate((len(one.lines) for one in comparisons), initial=0))
+    tested = zip(p_values, adjusted, strict=True)
     return tuple(
-        replace(
-            one,
-            margin=margin,
-            lines=tuple(
-                replace(line, p_same=p_values[at], adjusted_same=adjusted[at])
-                for at, line in enumerate(one.lines, start)
-            ),
-        )
-        for one, start in zip(comparisons, ends, strict=False)
+        replace(one, margin=margin, lines=tuple(_add_test(line, *next(tested)) for line in one.lines))
+        for one in comparisons
     )
+
+
+def _add_test(line: ComparisonLine, p_same: float | None, adjusted: float | None) -> ComparisonLine:
+    return replace(line, p_same=p_same, adjusted_same=adjusted)
 
 
 def _test_same(line: ComparisonLine, margin: float, confidence: float) -> float | None:

@@ -51,10 +51,9 @@ def tell_difference(
         why = line.reason or "no document has a score in both runs"
         return ToldDifference(f"not compared: {why}", False, known.share)
     seen = _tell_seen(line, known.share, comparison.confidence, labels)
-    alpha = 1 - comparison.confidence + 1e-12
-    evidence = has_evidence(line, alpha)
+    evidence = has_evidence(line, comparison.alpha)
     if comparison.margin is not None:
-        verdict = tell_verdict(line, alpha, labels, comparison.margin)
+        verdict = tell_verdict(line, comparison.alpha, labels, comparison.margin)
         return ToldDifference(f"{verdict} ({seen})", evidence, known.share)
     if evidence:
         return ToldDifference(seen, True, known.share)

@@ -18,8 +18,6 @@ from evalcore.shell.logs.tables.column_map import ColumnMap
 from evalcore.shell.logs.tables.table_rows import BATCH, Rows, TableRow, is_whole, read_arrow_rows, read_json_row
 from evalcore.shell.logs.units.unit import Cut, Unit, UnitNotes, count_lines, cut_lines, has_lines, mark_id, read_range
 
-Documents = Callable[[Callable[[], Rows]], Iterator[Logged | Problem]]
-
 
 def cut_table(file: LogFile, mapping: ColumnMap, documents: Callable[..., Iterator[Logged | Problem]]) -> Cut:
     """Cut a table at its lines or row groups, unless the rows of a document or task may stand anywhere."""
