@@ -103,7 +103,11 @@ def test_a_pin_holds_against_a_trusted_folder_and_a_changed_file(folder, config)
 
 
 @pytest.mark.parametrize(
-    "bad", ["x@sha256:12", {"path": ".", "sha256": "0" * 64}, {"sha256": "0" * 64}, 5, "", {"path": "x", "y": 1}]
+    "bad",
+    [
+        *("x@sha256:12", {"path": ".", "sha256": "0" * 64}, {"sha256": "0" * 64}, 5, "", {"path": "x", "y": 1}),
+        *(f"{kind}:org/name@sha256:{'0' * 64}" for kind in ("dataset", "model")),  # a pin that nothing would keep
+    ],
 )
 def test_trust_that_cannot_be_meant_is_refused(bad):
     with pytest.raises(EvalError, match="at trust"):

@@ -97,20 +97,27 @@ def check_run(
         *(parse_limit("min", text) for text in list_names(min)),
         *(parse_limit("max", text) for text in list_names(max)),
     ]
+    return _judge_run(run, baseline, limits, keys, reading)
+
+
+def _judge_run(
+    run: RunPath, baseline: RunPath | None, limits: Sequence[Limit], keys: CheckKeys, reading: ReadKeys
+) -> Checked:
+    """Judge a run by its limits, and against its baseline if there is one."""
     runs, sides = ((read_run(run, **reading),), ()) if baseline is None else read_sides((run, baseline), **reading)
     level, gates, notes = _hold_to_limits(limits, runs[0], keys)
     against = hold_against(runs, sides, keys) if sides else HeldGates()
-    idle = ("--strict is about limits, and there are none",) if strict and not limits else ()
+    idle = ("--strict is about limits, and there are none",) if keys.strict and not limits else ()
     return Checked(
         runs=tuple((str(one.path if one.path.name else one.path.resolve()), find_model(one.results)) for one in runs),
         run=str(run),
         gates=(*gates, *against.gates),
         baseline=None if baseline is None else str(baseline),
-        alpha=alpha,
+        alpha=keys.alpha,
         correction=keys.correction,
-        strict=strict,
-        margin=margin,
-        shown=shown,
+        strict=keys.strict,
+        margin=keys.margin,
+        shown=keys.shown,
         confidence=level,
         difference_confidence=against.level,
         lead=against.lead,

@@ -23,7 +23,7 @@ from evalcore.shell.tasks.code import Code, FunctionRef, GroupFunction, list_cod
 from evalcore.shell.tasks.evaluate_scripts import MetricScript, load_script
 
 PIN = "@sha256:"
-MODEL = "model:"
+DATASET, MODEL = "dataset:", "model:"
 DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
@@ -51,11 +51,10 @@ def read_trust(given: Iterable[object]) -> Trust:
     models: list[str] = []
     for one in given:
         path, digest = _split_pin(one)
-        if path.startswith("dataset:"):
-            datasets.append(path)
-            continue
-        if path.startswith(MODEL):
-            models.append(path)
+        if path.startswith((DATASET, MODEL)):
+            if digest is not None:
+                raise EvalError(f"expected {path} without a hash: its revision pins it - at trust")
+            (models if path.startswith(MODEL) else datasets).append(path)
             continue
         real = os.path.realpath(os.path.expanduser(path)) if "\0" not in path else path
         if "\0" in path or not os.path.exists(real):
