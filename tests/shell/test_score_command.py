@@ -346,6 +346,7 @@ def test_a_damaged_log_says_where_and_goes_on_if_asked(run, refused, capsys, tmp
     [
         (["--filter", "regx"], "did you mean 'regex'"),
         (["--filter", "regex=(a)"], "expected its options as a JSON object"),
+        (["--filter", 'regex={"a":' + "[" * 100_000], "expected its options as a JSON object"),
         (["--filter", 'regex={"pattern": "a"}'], "option of filter 'regex'"),
         (["--metric", "exct_match"], "did you mean 'exact_match'"),
         (["--reducer", "pass@0"], "pass@0"),

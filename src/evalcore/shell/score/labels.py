@@ -13,6 +13,7 @@ from evalcore.core.tables import Tables
 from evalcore.shell.config.plan import Plan
 from evalcore.shell.files.given import find_shared_folder
 from evalcore.shell.logs.json_records import find_part
+from evalcore.shell.logs.lm_eval.names import list_filters
 from evalcore.shell.logs.log import Logged, LogTask
 from evalcore.shell.output.files.results import RunFacts, find_model_name
 from evalcore.shell.score.rules import Rules
@@ -184,8 +185,6 @@ def keep_filter_name(log: LogTask, rules: Rules) -> tuple[Rules, tuple[str, ...]
 
 def _list_old_filters(log: LogTask) -> tuple[str, ...]:
     """The filters by which a log was scored: those of its config, else of the rows of its first document."""
-    from evalcore.shell.logs.lm_eval.names import list_filters
-
     if log.config or log.past is None:
         return list_filters(log.config, ())
     first = next((one.doc_id for one in log.rows() if isinstance(one, Logged)), None)

@@ -105,9 +105,9 @@ def parse_named(text: str) -> tuple[str, dict[str, object]]:
         return name, {}
     try:
         return name, msgspec.json.decode(given, type=dict[str, object])
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         told = """such as '{"regex_pattern": "(-?[0-9]+)"}'"""
-        raise EvalError(f"{name}: expected its options as a JSON object, {told}, got {given!r}") from None
+        raise EvalError(f"{name}: expected its options as a JSON object, {told}, got {given!r:.200}") from None
 
 
 def read_file(path: Path) -> Plain:
