@@ -30,7 +30,7 @@ from evalcore.shell.logs.inspect.samples import score_value
 from evalcore.shell.logs.open import open_logs
 from evalcore.shell.score.report import close_logs
 from evalcore.shell.score.rules import Rules
-from evalcore.shell.score.scored_log import ScorePlan, score_log
+from evalcore.shell.score.scored_log import ScorePlan, score_each
 
 MEANS = [accuracy(), mean(), stderr()]
 REDUCERS = ["mean", "median", "mode", "max", "at_least_2", "pass_at_2", "pass_k_2"]
@@ -77,7 +77,7 @@ def score(log: EvalLog | Path, rules: Rules | None = None) -> tuple[dict[str, Es
     """Our numbers by metric, what is told of them, and what is told of Inspect's own beside them."""
     path = log if isinstance(log, Path) else Path(log.location.removeprefix("file://"))
     [found] = open_logs([path])
-    part = score_log(found, ScorePlan(plan=Plan(tasks=(), model="-"), rules=rules or Rules()), None)
+    [part] = score_each([found], ScorePlan(plan=Plan(tasks=(), model="-"), rules=rules or Rules()), {})
     [task] = close_logs([part], Plan(tasks=(), model="-"), EVALCORE)
     told = found.tell_numbers(found.name, task.estimates)
     return {key.metric: one for key, one in task.estimates}, part.warnings, told

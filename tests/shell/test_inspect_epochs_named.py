@@ -13,7 +13,7 @@ from evalcore.shell.config.plan import Plan
 from evalcore.shell.logs.open import open_logs
 from evalcore.shell.score.report import close_logs
 from evalcore.shell.score.rules import Rules, read_rules
-from evalcore.shell.score.scored_log import ScorePlan, score_log
+from evalcore.shell.score.scored_log import ScorePlan, score_each
 
 SAID = {"1": "445", "2": "546", "3": "777"}  # each of three epochs, where 4 is right
 METRIC = ["exact_match"]
@@ -33,7 +33,7 @@ def log(path: Path, said: dict[str, str] = SAID, **config: object) -> Path:
 def numbers(path: Path, rules: Rules) -> tuple[dict[str, float | None], tuple[str, ...]]:
     [opened] = open_logs([path])
     plan = Plan(tasks=(), model="-")
-    part = score_log(opened, ScorePlan(plan=plan, rules=rules), None)
+    [part] = score_each([opened], ScorePlan(plan=plan, rules=rules), {})
     [task] = close_logs([part], plan, EVALCORE)
     return {key.metric: one.value for key, one in task.estimates}, part.warnings
 

@@ -131,12 +131,6 @@ def _matches(glob: str, log: LogTask) -> bool:
     return fnmatchcase(log.name, glob) or fnmatchcase(find_recorded_name(log), glob)
 
 
-def score_log(log: LogTask, asked: ScorePlan, config: Plain | None) -> ScoredLog:
-    """Score a log here, by the recipe that fits it."""
-    planned = plan_log(log, asked, config)
-    return describe_scored(take_head(planned), score_whole(0, planned))
-
-
 def describe_scored(head: LogHead, done: Partial) -> ScoredLog:
     """Describe the scores of a log, with what was noticed on the way."""
     log = head.log
