@@ -2,6 +2,7 @@
 
 runs            a run with its scores, of any format
 run_sides       the runs of a command, read once
+run_names       what they are called
 filter_names    filters of two runs that go by other names
 alike           documents recognised in spite of what was written
 prompt_changes  what runs asked about the same documents

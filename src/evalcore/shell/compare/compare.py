@@ -22,6 +22,7 @@ from evalcore.core.tables import EVALCORE
 from evalcore.shell.compare.alike import Alike, align_pairs
 from evalcore.shell.compare.conditions import explain_pairing, tell_pairs, tell_settings, tell_twins
 from evalcore.shell.compare.rule_changes import OTHER_RULES, select_rules, tell_rules, tell_unknown_rules
+from evalcore.shell.compare.run_names import choose_names, label_runs
 from evalcore.shell.compare.run_sides import ReadKeys, read_sides
 from evalcore.shell.config.values import Names, RunPath, list_names, split_names
 from evalcore.shell.files.given import parse_path
@@ -104,28 +105,28 @@ def compare(
     if margin is not None:
         refuse_margin((line for one in adjusted for line in one.lines), margin)
         adjusted = hold_to_margin(adjusted, margin)
-    labels = label_runs(len(runs))
-    each = [((labels[one], labels[two]), comparison) for (one, two), comparison in zip(pairs, adjusted, strict=True)]
-    alike = dict.fromkeys(line for comparison in adjusted for line in tell_pairs(comparison.documents))
-    unlike = [line for pair, comparison in each for line in tell_rules(pair, comparison.rules)]
-    unsure = [line for pair, comparison in each for line in tell_unknown_rules(pair, comparison)]
-    bare = Compared(
-        runs=runs,
-        names=named,
-        pairs=pairs,
-        comparisons=adjusted,
-        flips=flips,
-        unmatched=unmatched,
-        warnings=(
-            *warn_of_draws(adjusted, draws, 1 - confidence),
-            *tell_twins(labels, [parse_path(path) for path in paths]),
-            *tell_settings(labels, runs),
-            *alike,
-        ),
+    bare = Compared(runs=runs, names=named, pairs=pairs, comparisons=adjusted, flips=flips, unmatched=unmatched)
+    told = (
+        *warn_of_draws(adjusted, draws, 1 - confidence),
+        *tell_twins(bare.labels, [parse_path(path) for path in paths]),
+    )
+    return _add_words(replace(bare, warnings=told), [alike for *_, alike in aligned], rules_may_differ)
+
+
+def _add_words(compared: Compared, likeness: Sequence[Mapping[str, Alike]], rules_may_differ: bool) -> Compared:
+    """Add what to know besides the numbers: what was paired, and in what else the runs differ."""
+    labels, comparisons = compared.labels, compared.comparisons
+    pairs = [((labels[a], labels[b]), one) for (a, b), one in zip(compared.pairs, comparisons, strict=True)]
+    alike = dict.fromkeys(line for one in comparisons for line in tell_pairs(one.documents))
+    unlike = dict.fromkeys(line for pair, one in pairs for line in tell_rules(pair, one.rules))
+    unsure = dict.fromkeys(line for pair, one in pairs for line in tell_unknown_rules(pair, one))
+    lead = () if rules_may_differ or not unlike else (*unlike, OTHER_RULES)
+    return replace(
+        compared,
+        warnings=(*compared.warnings, *tell_settings(labels, compared.runs), *alike),
+        lead=(*lead, *_explain_pairs(compared, likeness)),
         notes=tuple(dict.fromkeys([*(unlike if rules_may_differ else ()), *unsure])),
     )
-    lead = () if rules_may_differ or not unlike else (*dict.fromkeys(unlike), OTHER_RULES)
-    return replace(bare, lead=(*lead, *_explain_pairs(bare, [likeness for *_, likeness in aligned])))
 
 
 def _explain_pairs(compared: Compared, alike: Sequence[Mapping[str, Alike]]) -> tuple[str, ...]:
@@ -146,49 +147,6 @@ def _explain_pairs(compared: Compared, alike: Sequence[Mapping[str, Alike]]) -> 
         why = " ".join(dict.fromkeys((*lines, *renamed))) or "they share no task"
         raise EvalError(f"no document is in two runs: {why}")
     return tuple(dict.fromkeys(lines))
-
-
-# --- names ----------------------------------------------------------------------------------------------------------
-
-
-def choose_names(typed: Names | None, paths: Sequence[RunPath]) -> tuple[str, ...]:
-    """The names of runs: as typed, else from their paths.
-
-    >>> choose_names("new,old", ["a", "b"]), choose_names(None, ["runs/a", "runs/b/"])
-    (('new', 'old'), ('a', 'b'))
-    """
-    if typed is None:
-        return name_runs([parse_path(path).parts or (str(path),) for path in paths])
-    names = tuple(name.strip() for name in (typed.split(",") if isinstance(typed, str) else typed))
-    if len(names) != len(paths) or not all(names):
-        raise EvalError(f"expected --names with a name for each of the {len(paths)} runs, got {typed!r}")
-    return names
-
-
-def name_runs(paths: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """A name for each run: the last parts of its path, as many as tell the runs apart; a number where none do.
-
-    >>> name_runs([("runs", "big"), ("runs", "small")]), name_runs([("big", "out"), ("small", "out")])
-    (('big', 'small'), ('big/out', 'small/out'))
-    >>> name_runs([("out",), ("out",)])
-    ('out', 'out (2)')
-    """
-    different = len({tuple(path) for path in paths})
-    for depth in range(1, max(map(len, paths)) + 1):
-        names = ["/".join(path[-depth:]) for path in paths]
-        if len(set(names)) == different:
-            break
-    counts = [names[:at].count(name) for at, name in enumerate(names)]
-    return tuple(f"{name} ({seen + 1})" if seen else name for name, seen in zip(names, counts, strict=True))
-
-
-def label_runs(count: int) -> tuple[str, ...]:
-    """A letter for each run.
-
-    >>> label_runs(3), label_runs(28)[-2:]
-    (('A', 'B', 'C'), ('A2', 'B2'))
-    """
-    return tuple(chr(ord("A") + at % 26) + (str(at // 26 + 1) if at > 25 else "") for at in range(count))
 
 
 # --- selection ------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from evalcore.core.aggregate.signature import VERSION
 from evalcore.core.compare.gates import choose_numbers
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenRecord
-from evalcore.shell.compare.compare import choose_names, label_runs
+from evalcore.shell.compare.run_names import choose_names, label_runs
 from evalcore.shell.compare.run_sides import ReadKeys
 from evalcore.shell.config.values import Names, RunPath, list_names, split_names
 from evalcore.shell.files.given import parse_path

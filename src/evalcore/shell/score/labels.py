@@ -70,18 +70,18 @@ def label_logs(logs: Sequence[LogTask]) -> list[str]:
     several = {name: places for name, places in same.items() if len(places) > 1}
     models = {name: [find_log_model(logs[at]) for at in places] for name, places in several.items()}
     by_model = all(all(found) and len(set(found)) == len(found) for found in models.values())
-    told = models if by_model else {name: label_runs([logs[at].path for at in several[name]]) for name in several}
+    told = models if by_model else {name: label_paths([logs[at].path for at in several[name]]) for name in several}
     found = {at: label for name, places in several.items() for at, label in zip(places, told[name], strict=True)}
     return [found.get(at, "") for at in range(len(logs))]
 
 
-def label_runs(paths: Sequence[Path]) -> list[str]:
+def label_paths(paths: Sequence[Path]) -> list[str]:
     """Label logs by the part of their folders that differs, or by file if some share a folder; if one folder holds the
     others, its own name is included.
 
-    >>> label_runs([Path("a/out/s.jsonl"), Path("b/out/s.jsonl")]), label_runs([Path("a/s.jsonl"), Path("a/t.jsonl")])
+    >>> label_paths([Path("a/out/s.jsonl"), Path("b/out/s.jsonl")]), label_paths([Path("a/s.jsonl"), Path("a/t.jsonl")])
     (['a/out', 'b/out'], ['s.jsonl', 't.jsonl'])
-    >>> label_runs([Path("a/s.jsonl"), Path("a/a/s.jsonl")])
+    >>> label_paths([Path("a/s.jsonl"), Path("a/a/s.jsonl")])
     ['a', 'a/a']
     """
     if not paths:

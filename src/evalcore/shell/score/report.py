@@ -27,7 +27,7 @@ from evalcore.shell.score.groups import (
     read_groups,
     regroup,
 )
-from evalcore.shell.score.labels import drop_shared_aliases, find_recorded_name, label_logs, label_runs, label_task
+from evalcore.shell.score.labels import drop_shared_aliases, find_recorded_name, label_logs, label_paths, label_task
 from evalcore.shell.score.scored_log import ScoredLog
 from evalcore.shell.score.units.log_plan import ScorePlan
 from evalcore.shell.score.verdicts import SHARES
@@ -126,7 +126,7 @@ def choose_trees(
     runs: dict[int, list[LogTask]] = {}
     for part in parts:
         runs.setdefault(id(part.log.results or part.log), []).append(part.log)
-    for logs, where in zip(runs.values(), label_runs([logs[0].path for logs in runs.values()]), strict=True):
+    for logs, where in zip(runs.values(), label_paths([logs[0].path for logs in runs.values()]), strict=True):
         recorded, problems = build_recorded_trees(logs[0].results, asked.tables)
         names = {find_recorded_name(log): log.name for log in logs}
         apart = next((log for log in logs if log.name != find_recorded_name(log)), None)

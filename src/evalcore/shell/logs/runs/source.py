@@ -95,10 +95,8 @@ def find_results(path: Path, searched: Searched = ALL) -> NewestResults:
     evalcore.EvalError: no/such/run: no such file or folder; expected an evalcore run folder, ...
     """
     path = _require_path(path)
-    found: NewestResults | None = None
-    if path.is_dir():
-        found = _newest_results(path, searched)
-    elif not _is_other(path, searched):
+    found = _newest_results(path, searched) if path.is_dir() else None
+    if not path.is_dir() and not _is_other(path, searched):
         _refuse_form(path, searched.tell(path).form)
         results = read_results(path)
         found = None if results is None else (path, results, ())
