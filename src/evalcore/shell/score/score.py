@@ -82,11 +82,8 @@ def close_run(
     )
     facts = gather_facts([part.log for part in scored], asked.plan, asked.tables, selected.trusted if selected else {})
     hashes = {name: digest for part in scored for name, digest in part.hashes.items()}
-    unread = tell_problems(problems, most=3)
-    results, shots = (
-        build_results(report, facts, hashes=hashes, warnings=(*warnings, *unread)),
-        find_unknown_shots(report),
-    )
+    results = build_results(report, facts, hashes=hashes, warnings=(*warnings, *tell_problems(problems, most=3)))
+    shots = find_unknown_shots(report)
     results = {**results, "n-shot": _forget_shots(results.get("n-shot"), shots)}
     ledger = sum_ledgers(count_outcomes(task) for task in report.tasks)
     lost, documents = ledger.lost + len(problems), ledger.documents + len(problems)
