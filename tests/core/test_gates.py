@@ -19,13 +19,13 @@ from evalcore.core.compare.gates import (
     judge_limits,
     level_of_limits,
     match_limits,
-    name_verdict,
     numbers_of,
     parse_limit,
     select_numbers,
 )
 from evalcore.core.compare.lines import Comparison, ComparisonLine, ComparisonSide, Shared, adjust_comparisons
 from evalcore.core.compare.sides import compare_sides
+from evalcore.core.compare.verdicts.margins import tell_verdict
 from evalcore.core.compare.verdicts.pair_gates import find_hidden
 from evalcore.core.compare.verdicts.regressions import find_regressions, halve_p_value
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf
@@ -310,17 +310,17 @@ def test_false_alarms_of_a_whole_check_and_what_it_finds(checks: int) -> None:
 @given(st.floats(-1, 1), st.floats(0, 1), st.sampled_from([True, False, None]))
 def test_swapping_the_runs_swaps_the_verdict(difference: float, p: float, higher: bool | None) -> None:
     line = replace(FELL, difference=difference, adjusted=p, higher_is_better=higher)
-    swapped = name_verdict(replace(line, difference=-difference), 0.05, ("B", "A"))
-    assert name_verdict(line, 0.05) == swapped
+    swapped = tell_verdict(replace(line, difference=-difference), 0.05, ("B", "A"))
+    assert tell_verdict(line, 0.05) == swapped
 
 
 def test_verdicts_in_words() -> None:
     line = replace(FELL, adjusted=0.05)
-    assert name_verdict(line, 0.05) == "B better"
-    assert name_verdict(line, 0.049) == "no evidence"
-    assert name_verdict(replace(line, higher_is_better=False), 0.05, ("X", "Y")) == "X better"
-    assert name_verdict(replace(line, higher_is_better=None), 0.05) == "B higher"
-    assert name_verdict(replace(line, adjusted=None), 0.05) == "not tested"
+    assert tell_verdict(line, 0.05) == "B better"
+    assert tell_verdict(line, 0.049) == "no evidence"
+    assert tell_verdict(replace(line, higher_is_better=False), 0.05, ("X", "Y")) == "X better"
+    assert tell_verdict(replace(line, higher_is_better=None), 0.05) == "B higher"
+    assert tell_verdict(replace(line, adjusted=None), 0.05) == "not tested"
 
 
 def test_a_line_without_a_p_value_is_no_part_of_the_family() -> None:

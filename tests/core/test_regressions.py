@@ -7,9 +7,10 @@ import pytest
 from msgspec.structs import replace
 from scipy.stats import binom
 
-from evalcore.core.compare.gates import Gate, level_of_limits, name_verdict
+from evalcore.core.compare.gates import Gate, level_of_limits
 from evalcore.core.compare.lines import Comparison, ComparisonLine, ComparisonSide
 from evalcore.core.compare.sides import compare_sides
+from evalcore.core.compare.verdicts.margins import tell_verdict
 from evalcore.core.compare.verdicts.pair_gates import find_unscored
 from evalcore.core.compare.verdicts.regressions import fail_missing, find_regressions
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf
@@ -169,6 +170,6 @@ def test_few_clusters_make_a_comparison_say_so() -> None:
     ]
     line = replace(compare_sides(*sides).lines[0], adjusted=1.0)
     assert line.clusters == 4
-    assert name_verdict(line, 0.05) == "too few to tell"
-    assert name_verdict(replace(line, least_p=0.01), 0.05) == "no evidence"
+    assert tell_verdict(line, 0.05) == "too few to tell"
+    assert tell_verdict(replace(line, least_p=0.01), 0.05) == "no evidence"
     assert find_regressions(compare_sides(*reversed(sides)))[0].passed is None

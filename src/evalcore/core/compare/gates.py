@@ -10,7 +10,6 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.core.compare.lines import ComparisonLine, has_evidence, too_few
 from evalcore.core.records.errors import EvalError, require_known, unknown
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.report import GroupReport, Report, TaskReport
@@ -198,18 +197,3 @@ def judge_limits(
 ) -> tuple[Gate, ...]:
     """Judge every number that a limit is about."""
     return tuple(judge_limit(limit, at, known[at], strict=strict) for limit, at in match_limits(limits, known))
-
-
-def name_verdict(line: ComparisonLine, alpha: float, labels: tuple[str, str] = ("A", "B")) -> str:
-    """Say in words who is better in a line of a comparison, if luck does not explain it.
-
-    >>> line = ComparisonLine(name="t", key=MetricKey("ppl"), difference=2.0, adjusted=0.01, higher_is_better=False)
-    >>> name_verdict(line, 0.05), name_verdict(line, 0.001), name_verdict(replace(line, higher_is_better=None), 0.05)
-    ('B better', 'no evidence', 'A higher')
-    """
-    if line.adjusted is None or line.difference is None:
-        return "not tested"
-    if not has_evidence(line, alpha):
-        return "too few to tell" if too_few(line, alpha) else "no evidence"
-    first = (line.difference > 0) is (line.higher_is_better is not False)
-    return f"{labels[0] if first else labels[1]} {'higher' if line.higher_is_better is None else 'better'}"

@@ -1,4 +1,4 @@
-"""Differences that do not matter: the same within a margin, not worse by more than it, and what could be found."""
+"""Who is better, and differences that do not matter: the same within a margin, not worse by more than it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from math import sqrt
 
 from msgspec.structs import replace
 
-from evalcore.core.compare.gates import name_verdict
 from evalcore.core.compare.lines import Comparison, ComparisonLine, has_evidence, too_few
 from evalcore.core.stats.quantiles import t_cdf, t_quantile
 from evalcore.core.stats.sample_size import Variances, find_distance, reach_of_test
@@ -99,13 +98,16 @@ def tell_verdict(
     """Say who is better; with a margin also whether the difference matters, or that there are too few documents to say.
 
     >>> from evalcore.core.records.task import MetricKey
+    >>> line = ComparisonLine(name="t", key=MetricKey("ppl"), difference=2.0, adjusted=0.01, higher_is_better=False)
+    >>> tell_verdict(line, 0.05), tell_verdict(line, 0.001), tell_verdict(replace(line, higher_is_better=None), 0.05)
+    ('B better', 'no evidence', 'A higher')
     >>> line = ComparisonLine(name="t", key=MetricKey("acc"), difference=0.004, adjusted=0.4, adjusted_same=0.01)
     >>> tell_verdict(line, 0.05, margin=0.01), tell_verdict(replace(line, adjusted_same=0.2), 0.05, margin=0.01)
     ('the same within 0.01', 'not enough documents')
     >>> tell_verdict(replace(line, adjusted=0.01, higher_is_better=True), 0.05, margin=0.01)
     'A better, by less than 0.01'
     """
-    plain = name_verdict(line, alpha, labels)
+    plain = _name_better(line, alpha, labels)
     if margin is None or (line.adjusted is None and line.adjusted_same is None):
         return plain
     same = line.adjusted_same is not None and line.adjusted_same <= alpha
@@ -143,6 +145,16 @@ def find_drop(
 
 
 # --- parts ------------------------------------------------------------------------------------------------------------
+
+
+def _name_better(line: ComparisonLine, alpha: float, labels: tuple[str, str]) -> str:
+    """Name the run that is better, if luck does not explain it."""
+    if line.adjusted is None or line.difference is None:
+        return "not tested"
+    if not has_evidence(line, alpha):
+        return "too few to tell" if too_few(line, alpha) else "no evidence"
+    first = (line.difference > 0) is (line.higher_is_better is not False)
+    return f"{labels[0] if first else labels[1]} {'higher' if line.higher_is_better is None else 'better'}"
 
 
 def _count_units(line: ComparisonLine) -> int:
