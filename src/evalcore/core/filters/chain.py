@@ -33,7 +33,7 @@ from evalcore.core.filters.rewrite import (
     uppercase,
 )
 from evalcore.core.filters.select import majority_vote, take_first, take_first_k
-from evalcore.core.filters.spans import locate_end, locate_match, locate_text
+from evalcore.core.filters.spans import locate_end, locate_letter, locate_match, locate_text
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.records.request import Sample
@@ -45,8 +45,8 @@ FILTERS: PMap[str, Filter] = pmap(
         "take_first_k": Filter(take_first_k, texts=False, explain=tell_places, locate=locate_text),
         "majority_vote": Filter(majority_vote, leaves="one", texts=False, explain=tell_votes, locate=locate_text),
         "regex": Filter(regex, explain=each_reply(tell_match), locate=locate_match),
-        "multi_choice_regex": Filter(multi_choice_regex, explain=each_reply(tell_choice), locate=locate_text),
-        "letter": Filter(letter, explain=each_reply(tell_letter), locate=locate_text),
+        "multi_choice_regex": Filter(multi_choice_regex, explain=each_reply(tell_choice), locate=locate_match),
+        "letter": Filter(letter, explain=each_reply(tell_letter), locate=locate_letter),
         "regex_pos": Filter(regex_pos, explain=each_reply(tell_tags)),
         "strip_thinking": Filter(strip_thinking, explain=each_reply(tell_thinking), locate=locate_end),
         "remove_whitespace": Filter(remove_whitespace, explain=each_reply(tell_change), locate=locate_text),

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import re
 
+from evalcore.core.filters.letter import ALONE, BOXED, DECLARED, FIRST, STANDING
 from evalcore.core.filters.reply import Fired, Span
+
+LETTERED = ((ALONE, 0), (DECLARED, -1), (BOXED, -1), (FIRST, 0), (STANDING, 0))
+"""By the rules of ``letter``: the pattern that finds a letter, and which of those it finds counts."""
 
 
 def locate_text(fired: Fired) -> tuple[Span | None, ...]:
@@ -38,6 +42,27 @@ def locate_match(fired: Fired) -> tuple[Span | None, ...]:
     if not isinstance(pattern, str) or not isinstance(select, int):
         return locate_text(fired)
     return tuple(_locate_match(fired, at, value, pattern, select) for at, value in enumerate(fired.after))
+
+
+def locate_letter(fired: Fired) -> tuple[Span | None, ...]:
+    """Locate the letter of a choice where the rule that fired found it; a word may begin with the same letter.
+
+    >>> locate_letter(Fired({}, ("Because of that, the answer is (B).",), (0,), ("B",), (1,)))
+    ((0, 32, 33),)
+    """
+    return tuple(_locate_letter(fired, at, value) for at, value in enumerate(fired.after))
+
+
+def _locate_letter(fired: Fired, at: int, value: object) -> Span | None:
+    before, rule = fired.before[at], fired.rules[at]
+    if not isinstance(before, str) or not 0 <= rule < len(LETTERED):
+        return None
+    pattern, which = LETTERED[rule]
+    groups = range(1, pattern.groups + 1)
+    found = [
+        one.span(group) for one in pattern.finditer(before) for group in groups if (one[group] or "").upper() == value
+    ]
+    return (at, *found[which]) if found else None
 
 
 def _locate_match(fired: Fired, at: int, value: object, pattern: str, select: int) -> Span | None:
