@@ -200,8 +200,18 @@ def test_hostile_comparisons() -> None:
     )
     comparison = Comparison(names=(HOSTILE, "b"), lines=(line,), warnings=(HOSTILE,))
     for text in (show(comparison), show(line)):
-        for part in ("+0.2500", "-0.1000 to +0.6000", "no evidence", "2 without a score"):
+        for part in ("+0.2500", "-0.1000 to +0.6000", "2 without a score"):
             assert part in text
+    assert "no evidence" in show(comparison)
+
+
+def test_a_line_alone_claims_no_level_and_no_verdict() -> None:
+    line = ComparisonLine(name="t", key=MetricKey("acc"), n=9, difference=0.3, ci=(0.1, 0.5), p_value=0.07)
+    told = show(line)
+    assert "+0.1000 to +0.5000" in told
+    assert "95 %" not in told
+    assert "evidence" not in told
+    assert "95 % interval" in show(Comparison(names=("a", "b"), lines=(line,)))
 
 
 def test_a_long_report_is_cut_with_a_count() -> None:

@@ -44,9 +44,24 @@ def write_comparison(comparison: Comparison) -> Html:
 
 
 def write_line_of(line: ComparisonLine) -> Html:
-    """One line of a comparison, which names no runs."""
+    """One line of a comparison. It knows neither its runs nor the level of its interval, and so has no verdict."""
+    a, b = LABELS
+    facts = (
+        ("n", f"{line.n:,}"),
+        (a, show_number(line.a)),
+        (b, show_number(line.b)),
+        (f"{a} − {b}", show_difference(line.difference)),
+        ("interval", show_ends(line.ci)),
+        ("p", show_p(line.p_value)),
+        ("adjusted p", show_p(line.adjusted)),
+        ("better : worse", f"{len(line.better):,} : {len(line.worse):,}" if line.better or line.worse else ""),
+    )
+    bar = draw_interval(line.difference, line.ci, _find_axis(line.key.metric, [line]), 0.0)
     return write_panel(
-        line.name, write_lines(Comparison(names=LABELS, lines=(line,))), write_list(filter(None, [line.reason]))
+        f"{line.name}, {line.key}",
+        bar,
+        write_facts([(name, said) for name, said in facts if said]),
+        write_list(_list_notes(line)),
     )
 
 
@@ -94,7 +109,6 @@ def write_lines(comparison: Comparison, labels: tuple[str, str] = LABELS) -> Htm
 
 def _list_cells(line: ComparisonLine, axis: Ends | None, verdict: str) -> tuple[Html, ...]:
     moved = f"{len(line.better):,} : {len(line.worse):,}" if line.better or line.worse else ""
-    lost = f"{line.unscored:,} without a score in both" if line.unscored else ""
     return (
         escape_text(line.name),
         escape_text(line.key.metric),
@@ -109,8 +123,13 @@ def _list_cells(line: ComparisonLine, axis: Ends | None, verdict: str) -> tuple[
         escape_text(show_p(line.adjusted if line.adjusted is not None else line.p_value)),
         escape_text(moved),
         escape_text(verdict),
-        escape_text("; ".join(filter(None, (lost, line.reason)))),
+        escape_text("; ".join(_list_notes(line))),
     )
+
+
+def _list_notes(line: ComparisonLine) -> list[str]:
+    lost = f"{line.unscored:,} without a score in both" if line.unscored else ""
+    return [note for note in (lost, line.reason) if note]
 
 
 def show_ends(ci: Ends | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from pyrsistent import PMap, pmap
 
@@ -30,10 +30,19 @@ _WRITERS: dict[type, Callable[..., Html]] = {
 FORMS: PMap[type, Callable[..., Html]] = pmap(_WRITERS)
 
 
+def find_form(forms: Mapping[type, Callable[..., Html]], record: object) -> Callable[..., Html]:
+    """The function for a record's type, or for the nearest that it is made from.
+
+    >>> find_form(FORMS, type("Mine", (Estimate,), {})(value=0.5)) is write_estimate
+    True
+    """
+    return next(forms[kind] for kind in type(record).__mro__ if kind in forms)
+
+
 def write_html(record: object) -> Html:
     """A record as HTML.
 
     >>> write_html(Estimate(value=0.5, ci=(0.25, 0.75), n=12))[:5]
     '<div '
     """
-    return FORMS[type(record)](record)
+    return find_form(FORMS, record)(record)

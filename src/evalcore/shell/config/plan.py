@@ -205,7 +205,7 @@ def _read_samples(given: str, where: str) -> object:
     try:
         raw = given if given.lstrip().startswith("{") else parse_path(given).read_text("utf-8")
         return msgspec.json.decode(raw)
-    except (OSError, ValueError) as wrong:
+    except (OSError, ValueError, RecursionError) as wrong:
         message = f"expected samples as JSON or the path of a JSON file, got {given!r}: {wrong} - at {where}"
         raise EvalError(message) from None
 

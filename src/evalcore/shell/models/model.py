@@ -125,7 +125,7 @@ def _split_identity(identity: str) -> dict[str, object]:
     kind, brace, rest = identity.partition(" {")
     try:
         return {KIND: kind, **msgspec.json.decode(brace.strip() + rest, type=dict[str, object])}
-    except ValueError:
+    except (ValueError, RecursionError):
         return {KIND: identity}
 
 

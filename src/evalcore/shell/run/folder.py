@@ -181,7 +181,7 @@ def earlier_run(folder: Path) -> dict[str, object]:
     """What ``run.json`` says of the last run of a folder, if there was one."""
     try:
         return decode((folder / "run.json").read_bytes(), type=dict[str, object])
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
 
 

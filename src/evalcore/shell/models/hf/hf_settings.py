@@ -185,7 +185,7 @@ def _write_object(value: object) -> str:
     """An object as JSON, which is how it is kept; what is given as text is JSON already."""
     try:
         read = msgspec.json.decode(value, type=dict[str, object]) if isinstance(value, str) else value
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         read = value
     if not isinstance(read, Mapping):
         raise EvalError(f'expected chat_template_args as an object such as {{"key": true}}, got {value!r}{WHERE}')

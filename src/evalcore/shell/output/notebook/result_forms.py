@@ -9,6 +9,7 @@ from pyrsistent import PMap, pmap
 from evalcore.core.notebook.contrasts import write_lines
 from evalcore.core.notebook.markup import Html, write_fold, write_line, write_list, write_panel
 from evalcore.core.notebook.numbers import list_lines, write_numbers
+from evalcore.core.notebook.record_forms import find_form
 from evalcore.core.plain_text import show_share
 from evalcore.shell.compare.check import Checked
 from evalcore.shell.compare.compare import Compared
@@ -79,4 +80,4 @@ FORMS: PMap[type, Callable[..., Html]] = pmap(_WRITERS)
 
 def write_html(result: object) -> str:
     """What a command found, as HTML without any credential in use."""
-    return hide_credentials(FORMS[type(result)](result))
+    return hide_credentials(find_form(FORMS, result)(result))
