@@ -210,6 +210,7 @@ def test_a_flag_that_needs_no_value_does_not_eat_the_config() -> None:
         ["--model_args", "a"],
         ["--data", "{a"],
         ["--data", '{"a":' + "[" * 100_000],
+        ["--samples", '{"a":' + "[" * 100_000],
         ["--prices", '{"a":' + "[" * 100_000],
         ["--max_requests", "9" * 5000],  # which Python reads as no number
     ],
