@@ -48,6 +48,17 @@ def test_words_find_samples_whatever_their_case_and_accents(one_run, visit) -> N
     assert search(seen, "") == 210
 
 
+@pytest.mark.parametrize("words", ["beaver", "question"])
+def test_words_in_an_address_find_what_typing_finds(words, one_run, visit) -> None:
+    """They are looked for before any text has arrived."""
+    typed, opened = visit(), visit()
+    typed.open(one_run, "#samples")
+    typed.settle()
+    opened.open(one_run, f"#samples?q={words}")
+    opened.settle()
+    assert count_samples(opened.page) == search(typed, words) > 0
+
+
 def test_enter_searches_all_of_every_text(visit, tmp_path) -> None:
     log = tmp_path / "samples_long.jsonl"
     prompts = ["short", f"{'hay ' * 1000} needle", f"{'hay ' * 9}"]
@@ -159,7 +170,7 @@ def test_an_open_document_is_accessible(width, scheme, two_runs, visit) -> None:
 
 def test_a_page_above_the_limit_has_its_data_beside_it(runs, visit, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(pages, "ONE_FILE", 10_000)
-    made = report(runs[0], output=tmp_path / "a page.html")
+    made = report(runs[0], output=tmp_path / "a page #1?.html")
     assert made.files
     seen = visit()
     page = seen.open(made.path, f"#samples?task={ONE_STEP}&doc=0")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from shutil import copytree
 
@@ -13,7 +14,8 @@ from sklearn.calibration import calibration_curve
 from evalcore import EvalError
 from evalcore.core.aggregate.ratios import bin_confidences
 from evalcore.logs import report
-from evalcore.shell.cli.numbers.run import main
+from evalcore.shell.cli import main
+from evalcore.shell.cli.numbers.run import main as run_command
 from evalcore.shell.output.report.bundle import bundle_modules, squeeze
 from evalcore.shell.report.gathered_run import GatheredRun, gather_runs
 from evalcore.shell.report.one_run.calibration_curve import draw_curve
@@ -145,9 +147,9 @@ def test_a_run_writes_its_page_if_asked(folder: Path, tmp_path: Path, capsys) ->
     again = report(tmp_path / "key", output=tmp_path / "again.html")
     assert again.path.read_bytes() == page.read_bytes()
     where = tmp_path / "elsewhere.html"
-    done = main([str(QUICKSTART), "--output_path", str(tmp_path / "flag"), "--report", str(where), "--quiet"])
+    done = run_command([str(QUICKSTART), "--output_path", str(tmp_path / "flag"), "--report", str(where), "--quiet"])
     assert (done, where.is_file(), (tmp_path / "flag" / "report.html").exists()) == (0, True, False)
-    assert main([str(QUICKSTART), "--output_path", str(tmp_path / "flag"), "--report", "--quiet"]) == 0
+    assert run_command([str(QUICKSTART), "--output_path", str(tmp_path / "flag"), "--report", "--quiet"]) == 0
     assert (tmp_path / "flag" / "report.html").is_file()
     kept = [(tmp_path / name / "results.json").read_bytes() for name in ("key", "flag")]
     assert kept == [(folder / "results.json").read_bytes()] * 2  # a page changes nothing else
@@ -163,6 +165,33 @@ def test_a_run_without_its_own_files_says_what_its_results_tell(folder: Path, tm
     assert 'model: "replay"' in shown["reproduce"]["config"]
     assert shown["usage"] is None
     assert shown["endings"] == {}
+
+
+def test_a_run_that_was_scored_says_the_command_that_scores_it(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("my answers.csv").write_text("id,reply,gold,topic\n1,a,a,x\n2,b,a,y\n3,c,c,x\n", "utf-8")
+    words = ["--answer=reply", "--gold=gold", "--id=id", "--metric=exact_match", "--group-by", "topic", "--limit", "2"]
+    assert main(["score", "my answers.csv", *words, "-o", "scored"]) == 0
+    made = read_head(report("scored", output="page.html").path)["runs"][0]["reproduce"]
+    assert "config" not in made
+    assert main([*shlex.split(made["command"])[1:], "-o", "again"]) == 0
+    assert Path("again/results.json").read_bytes() == Path("scored/results.json").read_bytes()
+    assert main(["score", "my answers.csv", *words, "--partials", "parts", "--partial_only"]) == 0
+    assert main(["merge", "parts", "-o", "merged"]) == 0
+    merged = read_head(report("merged", output="page.html").path)["runs"][0]["reproduce"]
+    assert merged["command"] == "evalcore merge parts"
+
+
+def test_no_model_is_made_up_for_answers_of_other_programs(folder: Path, tmp_path: Path) -> None:
+    bare = copytree(folder, tmp_path / "of another")
+    (bare / "config.yaml").unlink()
+    (bare / "run.json").unlink()
+    results = json.loads((bare / "results.json").read_text("utf-8"))
+    results["config"]["model"] = "openai/gpt-5"
+    (bare / "results.json").write_text(json.dumps(results))
+    made = read_head(report(bare, output=tmp_path / "page.html").path)["runs"][0]["reproduce"]
+    assert "config" not in made
+    assert main([*shlex.split(made["command"])[1:], "-o", str(tmp_path / "again")]) == 0
 
 
 @pytest.mark.parametrize("config", [None, "model: hf\napi_key: CANARY\n", "model: [CANARY"])

@@ -122,6 +122,20 @@ def test_texts_are_in_the_page_unless_they_are_kept_out(most, runs, tmp_path, mo
     assert str(tmp_path) not in list_texts(redacted.path, *redacted.files)
 
 
+def test_a_redacted_page_leaves_no_data_of_an_earlier_one_of_its_name(runs, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(pages, "ONE_FILE", 100)
+    other = report(*runs, output=tmp_path / "other.html")
+    whole = report(*runs, output=tmp_path / "page.html")
+    (tmp_path / "page_data" / "mine.js").write_text("")
+    made = report(*runs, output=tmp_path / "page.html", redact=True)
+    left = {path for path in (tmp_path / "page_data").iterdir() if path.name != "mine.js"}
+    assert left == set(made.files) != set(whole.files)
+    assert all(path.is_file() for path in other.files)
+    monkeypatch.undo()
+    report(*runs, output=tmp_path / "page.html", redact=True)
+    assert [path.name for path in (tmp_path / "page_data").iterdir()] == ["mine.js"]
+
+
 def test_without_samples_there_are_no_documents_at_all(runs, tmp_path) -> None:
     path = tmp_path / "page.html"
     assert main(["report", str(runs[0]), "-o", str(path), "--no_samples"]) == 0

@@ -16,7 +16,7 @@ from evalcore.shell.config.values import Names, RunPath, list_names, split_names
 from evalcore.shell.files.given import parse_path
 from evalcore.shell.logs.runs.run_record import check_run_path
 from evalcore.shell.output.report.bundle import PAGE, SERVED
-from evalcore.shell.output.report.page import HtmlPage, build_page, write_page
+from evalcore.shell.output.report.page import BESIDE, HtmlPage, build_page, write_page
 from evalcore.shell.output.report.page_chunk import PageChunk
 from evalcore.shell.report.comparison import compare_gathered
 from evalcore.shell.report.gathered_run import GatheredRun, gather_runs
@@ -67,8 +67,9 @@ def report(*runs: RunPath, output: RunPath = "report.html", **keys: Unpack[Repor
     Traceback (most recent call last):
     evalcore.EvalError: expected one or more runs, got none
     """
-    drawn = draw_report(*runs, **keys)
-    path, *beside = write_page(drawn.page, parse_path(output))
+    place = parse_path(output)
+    drawn = draw_report(*runs, beside=f"{place.stem}_data", **keys)
+    path, *beside = write_page(drawn.page, place)
     return Reported(path=path, files=tuple(beside), warnings=drawn.warnings)
 
 
@@ -81,9 +82,10 @@ def draw_report(
     samples: bool = True,
     redact: bool = False,
     served: str = "",
+    beside: str = BESIDE,
     **reading: Unpack[ReadKeys],
 ) -> DrawnReport:
-    """Gather what a page shows of one or more runs."""
+    """Gather what a page shows of one or more runs; what one file cannot hold is for a folder ``beside`` it."""
     if not runs:
         raise EvalError("expected one or more runs, got none")
     if confidence is not None and not 0 < confidence < 1:
@@ -120,7 +122,7 @@ def draw_report(
         head = redact_head(head, warnings=redact)
     told = dict.fromkeys(one for run in gathered for one in run.source.warnings)
     modules = SERVED if served else PAGE
-    return DrawnReport(build_page(head, chunks, modules=modules, served=served), tuple(told))
+    return DrawnReport(build_page(head, chunks, folder=beside, modules=modules, served=served), tuple(told))
 
 
 def choose_shown(numbers: Sequence[Rows], tasks: Sequence[str], metrics: Sequence[str]) -> Chosen:

@@ -32,6 +32,7 @@ from evalcore.shell.score.report import (
 )
 from evalcore.shell.score.rules import Rules
 from evalcore.shell.score.scored_log import ScoredLog, score_logs
+from evalcore.shell.score.units.typed_command import spell_command
 from evalcore.shell.score.units.log_plan import ScorePlan
 from evalcore.shell.score.units.score_keys import MergeKeys, ScoreKeys, plan_scoring
 
@@ -52,7 +53,9 @@ def score(logs: RunPath | Sequence[RunPath], *, shown: Progress = UNSEEN, **keys
     start, paths = time.time(), list(map(parse_path, [logs] if isinstance(logs, str | Path) else logs))
     asked = plan_scoring(keys)
     scored, selected = score_logs(paths, asked, shown)
-    return close_run(scored, asked, selected, source={"scored": [str(path) for path in paths]}, start=start, keys=keys)
+    told = [str(path) for path in paths]
+    source = {"scored": told, "command": spell_command("score", told, keys)}
+    return close_run(scored, asked, selected, source=source, start=start, keys=keys)
 
 
 def close_run(
@@ -71,7 +74,7 @@ def close_run(
     report = close_groups(tasks, trees, asked.plan, asked.tables)
     problems = tuple(problem for part in scored for problem in part.problems)
     if not problems and not any(task.estimates for task in tasks):
-        raise EvalError(_tell_nothing([path for paths in source.values() for path in paths], tasks))
+        raise EvalError(_tell_nothing(next(iter(source.values())), tasks))
     warnings = (
         *(selected.warnings if selected else ()),
         *(warning for part in scored for warning in part.warnings),

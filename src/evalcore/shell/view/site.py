@@ -12,7 +12,7 @@ from typing import NamedTuple
 from evalcore.core.aggregate.signature import VERSION
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.output.report.bundle import RUN_LIST, WAITING
-from evalcore.shell.output.report.page import HtmlPage, build_page
+from evalcore.shell.output.report.page import BESIDE, HtmlPage, build_page
 from evalcore.shell.output.report.page_chunk import write_data
 from evalcore.shell.report.report import draw_report
 from evalcore.shell.safety.safe_text import visible
@@ -23,7 +23,7 @@ from evalcore.shell.view.run_places import RunPlace
 MOST_COMPARED = 20
 ADDRESS = re.compile(
     rf"/(?:runs/(?P<ids>[0-9a-f]{{12}}(?:,[0-9a-f]{{12}}){{0,{MOST_COMPARED - 1}}})/)?"
-    r"(?:(?P<news>news)\?at=(?P<at>[0-9a-f]{0,24})|(?P<chunk>report_data/[0-9a-f]{24}\.js))?"
+    rf"(?:(?P<news>news)\?at=(?P<at>[0-9a-f]{{0,24}})|{BESIDE}/(?P<chunk>[0-9a-f]{{24}}\.js))?"
 )
 """Every address there is, behind the token. No part of one is ever a path of the file system."""
 

@@ -49,7 +49,7 @@ def build_parser() -> argparse.ArgumentParser:
     rules.add_argument("--filters", metavar="FILE", help="YAML with a filter_list and a metric_list")
     rules.add_argument("--score", action="append", default=[], metavar="NAME", help="a recorded score, as it is")
     add_declarations(rules)
-    rules.add_argument("--unparsed", choices=("wrong", "unscorable"), default="wrong", help="answers no filter finds")
+    rules.add_argument("--unparsed", choices=("wrong", "unscorable"), help="answers no filter finds (wrong)")
     groups = out.add_argument_group("groups")
     groups.add_argument(
         "--group_by", metavar="FIELD", help="a task for each value of this field, path (a.b) or {{template}}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
@@ -15,6 +16,7 @@ from evalcore.shell.safety.replacement import replace_with
 from evalcore.shell.safety.safe_text import visible
 
 BESIDE = "report_data"
+CHUNK_FILE = re.compile(r"[0-9a-f]{24}\.js")
 ONE_FILE = 20_000_000
 """The most bytes that a page may have in one file."""
 
@@ -45,10 +47,11 @@ CHUNK = '<script type="text/plain" id="chunk-{}">{}</script>\n'
 
 
 class HtmlPage(FrozenRecord, frozen=True):
-    """A page: its file, and the files that belong beside it by name."""
+    """A page: its file, and the files that belong into a ``folder`` beside it by name."""
 
     html: str
     beside: Mapping[str, str] = FrozenDict()
+    folder: str = BESIDE
 
 
 def build_page(
@@ -65,7 +68,7 @@ def build_page(
     """
     packed = tuple({one.id: one for one in chunks}.values())
     apart = sum(one.size for one in packed) + len(write_data(head)) > ONE_FILE
-    beside = {f"{folder}/{one.id}.js": f'evalcoreChunk("{one.id}","{one.text}")\n' for one in packed} if apart else {}
+    beside = {f"{one.id}.js": f'evalcoreChunk("{one.id}","{one.text}")\n' for one in packed} if apart else {}
     inside = "" if apart else "".join(CHUNK.format(one.id, one.text) for one in packed)
     script, style = bundle_modules(modules), read_asset("page.css")
     html = LAYOUT.format(
@@ -78,13 +81,21 @@ def build_page(
         chunks=inside,
         script=script,
     )
-    return HtmlPage(html, beside)
+    return HtmlPage(html, beside, folder)
 
 
 def write_page(page: HtmlPage, path: Path) -> tuple[Path, ...]:
-    """Write a page and what belongs beside it; the page last, so that it never lacks its data."""
-    beside = tuple(_write_text(path.parent / name, text) for name, text in page.beside.items())
-    return (_write_text(path, page.html), *beside)
+    """Write a page and what belongs beside it; the page then, so that it never lacks its data.
+
+    Data of an earlier page of this name goes: it may hold what this one leaves out.
+    """
+    folder = path.parent / page.folder
+    beside = tuple(_write_text(folder / name, text) for name, text in page.beside.items())
+    written = _write_text(path, page.html)
+    for old in folder.glob("*.js") if folder.is_dir() else ():
+        if CHUNK_FILE.fullmatch(old.name) and old.name not in page.beside:
+            old.unlink(missing_ok=True)
+    return (written, *beside)
 
 
 def _write_text(path: Path, text: str) -> Path:

@@ -16,13 +16,14 @@ BINS = 10
 
 
 class CalibrationCurve(Struct, frozen=True):
-    """The bins that hold documents; the expected calibration error with its interval, and a calibrated model's."""
+    """The bins that hold documents; the expected calibration error, its interval and recipe, and a calibrated model's."""
 
     n: int
     bins: tuple[CalibrationBin, ...]
     value: float | None = None
     ci: tuple[float, float] | None = None
     reference: float | None = None
+    recipe: str = ""
 
 
 def draw_curve(chances: Floats64, confidence: float) -> CalibrationCurve | None:
@@ -39,4 +40,4 @@ def draw_curve(chances: Floats64, confidence: float) -> CalibrationCurve | None:
     except RAISED:
         return None
     known = None if closed.reference is None else closed.reference[1]
-    return CalibrationCurve(len(chances), bins, closed.value, closed.ci, known)
+    return CalibrationCurve(len(chances), bins, closed.value, closed.ci, known, closed.signature)

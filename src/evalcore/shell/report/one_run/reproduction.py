@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from shlex import join
 
 import msgspec
 
@@ -11,6 +12,7 @@ from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import GENERATE_UNTIL
 from evalcore.shell.config.config_file import read_file
 from evalcore.shell.logs.json_records import find_part
+from evalcore.shell.models import MODELS
 from evalcore.shell.report.gathered_run import GatheredRun
 from evalcore.shell.run.folder import earlier_run
 from evalcore.shell.run.questions.usage import Usage, tell_usage
@@ -23,18 +25,20 @@ FROM_RESULTS = ("model", "model_args", "num_fewshot", "limit", "gen_kwargs", "sy
 
 REDACTED = "The config is left out of this page, as it was redacted."
 AGAIN = "The same config gives the same questions in the same order; a model that draws its answers may give others."
+SAME = "The same recorded answers give the same numbers; paths are as they were typed."
+UNASKED = "Nothing here tells how these answers were asked for: this scores them again, without the model."
+RUN = "evalcore run config.yaml"
 MADE_UP = "This run left no config of its own: this one is made from what its results say, and may lack something."
 
 
 def describe_reproduction(run: GatheredRun, *, redact: bool) -> Plain:
     """Say how to make a run again, as far as its folder and its results tell."""
     noted = earlier_run(run.folder)
-    config, note = _find_config(run)
     made: Plain = {"versions": _list_versions(noted, run.results), "inputs": dict(find_part(noted, "inputs"))}
     made |= {key: noted[key] for key in ("model_identity",) if isinstance(noted.get(key), str)}
     if redact:
         return {"note": REDACTED, **made}
-    return {"note": note, "command": "evalcore run config.yaml", "config": config, **made}
+    return {**_tell_command(run, noted), **made}
 
 
 def describe_usage(run: GatheredRun) -> Plain | None:
@@ -59,7 +63,7 @@ def _list_rows(usage: Usage) -> Iterator[tuple[str, str]]:
     yield from ((name, "–" if count is None else f"{count:,}") for name, count in counts.items())
     latency = usage.latency_seconds
     spread = (latency.p50, latency.p90, latency.p99) if latency else ()
-    yield "seconds a reply: half, 90 %, 99 % within", ", ".join(f"{one:.2f}" for one in spread) or "–"
+    yield "seconds a reply: half, 90 %, 99 % within", ", ".join(f"{one:.2g}" for one in spread) or "–"
     least = "at least " if usage.uncounted_replies else ""
     yield "cost", "– (no prices were given)" if usage.cost is None else f"{least}${usage.cost:.4f}"
 
@@ -78,13 +82,21 @@ def _list_versions(noted: Mapping[str, object], results: Mapping[str, object]) -
     return "\n".join(f"{name} {one}" for name, one in named.items() if isinstance(one, str))
 
 
-def _find_config(run: GatheredRun) -> tuple[str, str]:
-    """The config of a run without credentials, which others may have left in it, and what there is to know of it."""
+def _tell_command(run: GatheredRun, noted: Mapping[str, object]) -> Plain:
+    """The command that makes a run again and its config, if it has one, and what there is to know of them.
+
+    Credentials, which others may have left in a config, are left out.
+    """
+    typed = noted.get("command")
+    if isinstance(typed, list) and typed:
+        return {"note": SAME, "command": join(map(str, typed))}
     try:
         value, text = read_file(run.folder / "config.yaml")
     except EvalError:
-        return _make_config(run), MADE_UP
-    return str(redact(text, find_secrets(value))), AGAIN
+        if find_part(run.results, "config").get("model") in MODELS:
+            return {"note": MADE_UP, "command": RUN, "config": _make_config(run)}
+        return {"note": UNASKED, "command": join(["evalcore", "score", str(run.source.path)])}
+    return {"note": AGAIN, "command": RUN, "config": str(redact(text, find_secrets(value)))}
 
 
 def _make_config(run: GatheredRun) -> str:

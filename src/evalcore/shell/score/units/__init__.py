@@ -1,6 +1,7 @@
 """Logs scored in units, wherever an engine has workers, and their partial scores.
 
 score_keys      the keys of ``score``, and the plan they make
+typed_command   what was asked, as it is typed
 log_plan        what is done with logs, and the recipe of each
 log_scores      the scores of the documents that a log, or a part of it, yields
 unit_score      a unit scored: what a worker does

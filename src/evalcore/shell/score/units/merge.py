@@ -33,6 +33,7 @@ from evalcore.shell.output.terminal.progress import UNSEEN, Progress
 from evalcore.shell.run.run_result import RunResult
 from evalcore.shell.score.recipes import choose_config
 from evalcore.shell.score.score import close_run
+from evalcore.shell.score.units.typed_command import spell_command
 from evalcore.shell.score.scored_log import ScoredLog, describe_scored
 from evalcore.shell.score.units.gather import tally_partial
 from evalcore.shell.score.units.kept import SUFFIX, list_makers
@@ -57,7 +58,8 @@ def merge(partials: RunPath | Sequence[RunPath], *, shown: Progress = UNSEEN, **
     evalcore.EvalError: no/such/partial: no such file or folder
     """
     start, paths = time.time(), list(map(parse_path, [partials] if isinstance(partials, str | Path) else partials))
-    source = {"merged": [str(path) for path in paths]}
+    told = [str(path) for path in paths]
+    source = {"merged": told, "command": spell_command("merge", told, keys)}
     files = list_files(paths)
     shown.stage("merging", len(files))
     parts = list(_read_all(files, keys, shown))
@@ -66,8 +68,8 @@ def merge(partials: RunPath | Sequence[RunPath], *, shown: Progress = UNSEEN, **
     except EvalError:
         raise
     except (TypeError, ValueError, LookupError, AttributeError, RecursionError) as wrong:
-        told = f"what they say of their logs cannot be read ({type(wrong).__name__}: {str(wrong)[:80]})"
-        raise EvalError(f"{', '.join(source['merged'])}: {told}; score these again") from wrong
+        flaw = f"what they say of their logs cannot be read ({type(wrong).__name__}: {str(wrong)[:80]})"
+        raise EvalError(f"{', '.join(told)}: {flaw}; score these again") from wrong
 
 
 def list_files(paths: Sequence[RunPath]) -> list[Path]:

@@ -50,7 +50,7 @@ class RuleKeys(TypedDict, total=False):
     metric: Names
     reducer: Names
     filters: RunPath | Mapping[str, object] | None
-    unparsed: Literal["wrong", "unscorable"]
+    unparsed: Literal["wrong", "unscorable"] | None
     group_by: str | None
     weights: Literal["size", "equal"] | None
     only: Names
@@ -132,7 +132,7 @@ def plan_scoring(keys: ScoreKeys | MergeKeys) -> ScorePlan:
             metrics=list_names(keys.get("metric", ())),
             reducers=list_names(keys.get("reducer", ())),
             scores=list_names(keys.get("score", ())),
-            unparsed=keys.get("unparsed", "wrong"),
+            unparsed=keys.get("unparsed") or "wrong",
             declared=read_declarations(keys),
             listed=filters or {},
             tables=tables or POLICIES[plan.policy],

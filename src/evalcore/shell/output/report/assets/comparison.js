@@ -1,6 +1,6 @@
 // Several runs: every number beside that of a baseline, and what of the differences is more than luck.
 
-import { copyButton, el, section, show, showLater, table } from "./dom.js";
+import { copyRecipe, el, section, show, showLater, table } from "./dom.js";
 import { count, interval, level, number } from "./format.js";
 import { findRun, head, loadChunk } from "./data.js";
 import { routeTo, runTabs } from "./route.js";
@@ -96,7 +96,7 @@ function drawDifference(scale, { one, line, depth }) {
     rowLabel(shortName(one.task), one.task, depth, one.group ? "label strong" : "label"),
     intervalPlot(scale, { value: line.difference, ci: line.ci, group: one.group, line: 0, label: told }),
     el("p.sentence", line.sentence),
-    copyButton(line.recipe, "copy recipe"),
+    copyRecipe(line.recipe),
   );
 }
 

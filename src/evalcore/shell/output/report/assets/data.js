@@ -23,7 +23,7 @@ function loadText(id) {
     const script = document.createElement("script");
     waiting.set(id, resolve);
     script.onerror = () => reject(new Error(`${head.beside}/${id}.js is missing: keep it in the folder of this page`));
-    script.src = policy.createScriptURL(`${encodeURI(head.beside)}/${id}.js`);
+    script.src = policy.createScriptURL(`${encodeURIComponent(head.beside)}/${id}.js`);
     document.head.append(script);
   });
 }

@@ -69,6 +69,8 @@ export function copyButton(text, label = "copy") {
   return button;
 }
 
+export const copyRecipe = (recipe) => copyButton(recipe, "copy recipe");
+
 /** A table whose columns hold numbers but for the first ones, `left` of them; a head that is no text is no header. */
 export function table(kind, label, caption, heads, left, ...body) {
   const cell = (name, at) => (name?.length ? el("th", { scope: "col", class: at >= left && "number" }, name) : el("td", [name]));

@@ -20,7 +20,8 @@ export function drawReproduce(run, section) {
     section(
       "Reproduce",
       made.note,
-      made.config ? [copied("Command", made.command), copied("Config", made.config)] : null,
+      made.command ? copied("Command", made.command) : null,
+      made.config ? copied("Config", made.config) : null,
       made.versions ? copied("Versions", made.versions) : null,
       made.model_identity ? el("p", "Model as it identified itself: ", el("code", made.model_identity)) : null,
     ),

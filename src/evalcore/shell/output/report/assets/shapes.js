@@ -1,6 +1,6 @@
 // What the documents of a run look like: distributions of scores, agreement of repeats, calibration.
 
-import { el, svg } from "./dom.js";
+import { copyRecipe, el, svg } from "./dom.js";
 import { count, interval, number, percent } from "./format.js";
 import { at, axis, makeScale, tidy } from "./charts.js";
 import { aliasOf, metricName } from "./tree.js";
@@ -62,7 +62,7 @@ function drawCurve(run, one) {
   const rows = one.bins.map((bin) => `${percent(bin.confidence)} sure, ${percent(bin.accuracy)} right of ${bin.count}`).join("; ");
   const known = one.reference === null ? "" : `; a calibrated model would get about ${number(one.reference)}`;
   const note = `${count(one.n)} documents, calibration error ${number(one.value)} (${interval(one.ci)})${known}`;
-  return card(run, one, note, svg("svg.curve", { height: size, role: "img", "aria-label": `accuracy by confidence: ${rows}` }, inside), axis(makeScale([0, 1], true)));
+  return card(run, one, [note, " ", copyRecipe(one.recipe)], svg("svg.curve", { height: size, role: "img", "aria-label": `accuracy by confidence: ${rows}` }, inside), axis(makeScale([0, 1], true)));
 }
 
 const KINDS = [

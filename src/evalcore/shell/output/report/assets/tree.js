@@ -1,6 +1,6 @@
 // The group tree: every number with its interval and its documents, each with its recipe.
 
-import { copyButton, el, table } from "./dom.js";
+import { copyRecipe, el, table } from "./dom.js";
 import { count, interval, level, number } from "./format.js";
 import { axis, intervalPlot, makeScale } from "./charts.js";
 
@@ -56,7 +56,7 @@ function recipe(one, run) {
     add("tasks as a sample", `${interval(one.tasks_as_sample.ci)}, if its ${one.tasks_as_sample.tasks} tasks are a random sample of such tasks`);
   for (const warning of one.warnings ?? []) add("warning", warning);
   for (const name of one.errata ?? []) add(name, run.errata[name] || "an erratum of lm-eval");
-  if (one.signature) add("recipe", el("code", one.signature), " ", copyButton(one.signature, "copy recipe"));
+  if (one.signature) add("recipe", el("code", one.signature), " ", copyRecipe(one.signature));
   return el("dl", facts);
 }
 
@@ -81,7 +81,7 @@ function numberRows(entry, one, run, share, first) {
     el("td.number value", number(one.value)),
     el("td.number ci", interval(one.ci)),
     el("td.number n", count(one.n)),
-    el("td.flags", flags(one)),
+    el("td.flags", flags(one), one.signature && copyRecipe(one.signature)),
   );
   return [row, detail];
 }

@@ -49,11 +49,12 @@ function findIn({ all, ends }, base, q, out) {
 
 const pause = () => new Promise((done) => setTimeout(done));
 
-async function search(mine, from) {
+/** Search all parts, or with the words of the last search those that came since. */
+async function search(mine, from = -1) {
   const q = fold(mine.q).replaceAll(END, "");
   // What has the longer words has the shorter ones, so parts without these need no look.
-  const skip = !from && last?.done && !mine.full && !last.full && q.includes(last.q) ? last.found : null;
-  const found = from ? last.found : new Set();
+  const skip = from < 0 && last?.done && !mine.full && !last.full && q.includes(last.q) ? last.found : null;
+  const found = from < 0 ? new Set() : last.found;
   last = { q, full: mine.full, found, done: false };
   let hits = [];
   let until = performance.now() + 25;
@@ -61,7 +62,7 @@ async function search(mine, from) {
     postMessage({ seq: mine.seq, rows: Uint32Array.from(hits), done, looked: parts.length });
     hits = [];
   };
-  for (let at = from; at < parts.length; at++) {
+  for (let at = Math.max(from, 0); at < parts.length; at++) {
     if (skip && !skip.has(at)) continue;
     const before = hits.length;
     const texts = mine.full && parts[at].bytes ? join(listTexts(parts[at], await unpack(parts[at].bytes), Infinity)) : parts[at].texts;
@@ -95,7 +96,7 @@ onmessage = ({ data }) => {
     queue = queue.then(() => addPart(data));
   } else {
     order = data;
-    if (data.q) search(order, 0);
+    if (data.q) search(order);
     else last = null;
   }
 };
