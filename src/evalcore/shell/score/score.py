@@ -32,9 +32,9 @@ from evalcore.shell.score.report import (
 )
 from evalcore.shell.score.rules import Rules
 from evalcore.shell.score.scored_log import ScoredLog, score_logs
-from evalcore.shell.score.units.typed_command import spell_command
 from evalcore.shell.score.units.log_plan import ScorePlan
 from evalcore.shell.score.units.score_keys import MergeKeys, ScoreKeys, plan_scoring
+from evalcore.shell.score.units.typed_command import spell_command
 
 if TYPE_CHECKING:
     from evalcore.shell.run.prepare import Selected

@@ -16,7 +16,7 @@ BINS = 10
 
 
 class CalibrationCurve(Struct, frozen=True):
-    """The bins that hold documents; the expected calibration error, its interval and recipe, and a calibrated model's."""
+    """The bins that hold documents; the calibration error, its interval and recipe, and a calibrated model's error."""
 
     n: int
     bins: tuple[CalibrationBin, ...]

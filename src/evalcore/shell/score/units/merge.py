@@ -33,13 +33,13 @@ from evalcore.shell.output.terminal.progress import UNSEEN, Progress
 from evalcore.shell.run.run_result import RunResult
 from evalcore.shell.score.recipes import choose_config
 from evalcore.shell.score.score import close_run
-from evalcore.shell.score.units.typed_command import spell_command
 from evalcore.shell.score.scored_log import ScoredLog, describe_scored
 from evalcore.shell.score.units.gather import tally_partial
 from evalcore.shell.score.units.kept import SUFFIX, list_makers
 from evalcore.shell.score.units.log_head import check_head, read_head
 from evalcore.shell.score.units.log_plan import ScorePlan, plan_log, select_chosen
 from evalcore.shell.score.units.score_keys import MergeKeys, plan_engine, plan_scoring
+from evalcore.shell.score.units.typed_command import spell_command
 
 Plain = Mapping[str, object]
 NAMED = 5
