@@ -23,7 +23,7 @@ VERSIONS = ("evalcore_version", "lm_eval_version", "transformers_version", "pyth
 FROM_RESULTS = ("model", "model_args", "num_fewshot", "limit", "gen_kwargs", "system_instruction", "bootstrap_iters")
 """Keys that mean the same in the results' config and in a config to run."""
 
-REDACTED = "The config is left out of this page, as it was redacted."
+REDACTED = "Command, config and the model's identity are left out of this page, as it was redacted."
 AGAIN = "The same config gives the same questions in the same order; a model that draws its answers may give others."
 SAME = "The same recorded answers give the same numbers; paths are as they were typed."
 UNASKED = "Nothing here tells how these answers were asked for: this scores them again, without the model."
@@ -35,9 +35,9 @@ def describe_reproduction(run: GatheredRun, *, redact: bool) -> Plain:
     """Say how to make a run again, as far as its folder and its results tell."""
     noted = earlier_run(run.folder)
     made: Plain = {"versions": _list_versions(noted, run.results), "inputs": dict(find_part(noted, "inputs"))}
-    made |= {key: noted[key] for key in ("model_identity",) if isinstance(noted.get(key), str)}
     if redact:
         return {"note": REDACTED, **made}
+    made |= {key: noted[key] for key in ("model_identity",) if isinstance(noted.get(key), str)}
     return {**_tell_command(run, noted), **made}
 
 
