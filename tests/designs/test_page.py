@@ -49,23 +49,23 @@ def test_five_designs_and_the_differences() -> None:
 
 
 @cache
-def list_tests(path: str) -> frozenset[str]:
-    """The tests that a file defines."""
-    body = ast.parse((ROOT / path).read_text(encoding="utf-8")).body
+def list_tests(name: str) -> frozenset[str]:
+    """The tests that a file beside this one defines."""
+    body = ast.parse((Path(__file__).parent / name).read_text(encoding="utf-8")).body
     return frozenset(node.name for node in body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"))
 
 
 @pytest.mark.parametrize("title", [title for title, _ in SECTIONS])
 def test_every_row_names_a_test(title: str) -> None:
     for row in (row for heading, row in ROWS if heading == title):
-        named = re.findall(r"`(tests/designs/\w+\.py)::(\w+)`", row["tested in"])
+        named = re.findall(r"`(\w+\.py)::(\w+)`", row["tested in"])
         assert named, row
-        assert [(path, test) for path, test in named if test not in list_tests(path)] == []
+        assert [(name, test) for name, test in named if test not in list_tests(name)] == []
 
 
 def test_every_test_is_in_a_row() -> None:
     files = [path.name for path in Path(__file__).parent.glob("test_*.py") if path != Path(__file__)]
-    tests = [f"`{path}::{test}`" for path in (f"tests/designs/{name}" for name in files) for test in list_tests(path)]
+    tests = [f"`{name}::{test}`" for name in files for test in list_tests(name)]
     assert [test for test in tests if test not in PAGE] == []
 
 

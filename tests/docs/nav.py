@@ -66,6 +66,18 @@ def find_claim(text: str) -> str:
     return re.split(r"(?<=[.?]) ", plain.replace("**", ""), maxsplit=1)[0].removesuffix(":")
 
 
+def list_cells(text: str) -> list[str]:
+    """The cells of a page's tables as a reader sees them: links by their text, code without its marks.
+
+    >>> list_cells("# Run\\n\\n| key | `a \\\\| b` |\\n| --- | --- |\\n| [model](a.md) | **which** |\\n\\n```\\n| no table |\\n```\\n")
+    ['key', 'a \\\\| b', '---', '---', 'model', 'which']
+    """
+    prose = re.sub(r"(?ms)^ *(`{3,}).*?^ *\1$", "", text)
+    rows = [line.strip()[1:] for line in prose.splitlines() if line.lstrip().startswith("|")]
+    cells = [cell for row in rows for cell in re.split(r"(?<!\\)\|", row.removesuffix("|"))]
+    return [re.sub(r"`|\*\*", "", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", cell)).strip() for cell in cells]
+
+
 def find_title(text: str) -> str:
     found = re.search(r"(?m)^# (.+)$", text)
     return found[1].replace("`", "") if found else ""

@@ -25,7 +25,7 @@ class Exit(IntEnum):
 
 MEANINGS: dict[Exit, str] = {
     Exit.DONE: "done",
-    Exit.INCOMPLETE: "done, but documents lack a score (see `--allow_failures`), tasks were left out, a gate failed, "
+    Exit.INCOMPLETE: "done, but documents lack a score (`--allow_failures`), tasks were left out, a gate failed, "
     "a task file has errors, nothing was found, or `diff` found a difference",
     Exit.BAD_INPUT: "bad input: a flag, a config, a file, or a server that cannot be used",
     Exit.SERVER_GONE: "the model's server is gone; the same command goes on once it is back",
