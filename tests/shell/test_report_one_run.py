@@ -77,10 +77,13 @@ def test_calibrated_models_stay_within_the_bars_as_often_as_they_say() -> None:
 def test_a_curve_has_the_error_of_its_bins() -> None:
     chances = draw_chances(2)
     curve = draw_curve(chances, 0.95)
+    narrow = draw_curve(chances, 0.5)
     gaps = [one.count * abs(one.accuracy - one.confidence) for one in curve.bins]
     assert curve.value == pytest.approx(sum(gaps) / curve.n, abs=1e-12)
     assert curve.ci[0] <= curve.value <= curve.ci[1]
     assert 0 < curve.reference < curve.value
+    assert narrow.ci[1] - narrow.ci[0] < curve.ci[1] - curve.ci[0]
+    assert curve.recipe.startswith("metric:ece|agg:ece|se:")
 
 
 def test_confidences_are_those_of_the_logged_likelihoods(folder: Path, gathered: GatheredRun) -> None:

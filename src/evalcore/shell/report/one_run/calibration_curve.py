@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from evalcore.core.aggregate.inference import Inference
 from evalcore.core.aggregate.ratios import CalibrationBin, bin_confidences
+from evalcore.core.aggregate.signature import sign
 from evalcore.core.pipeline import close_column
 from evalcore.core.records.array import Floats64, frozen
 from evalcore.core.records.column import build_column
 from evalcore.core.records.errors import RAISED
 from evalcore.core.records.row import Stats
+from evalcore.core.tables import EVALCORE
 from evalcore.shell.report.one_run.reply_facts import CONFIDENCE_METRIC
 
 BINS = 10
@@ -34,10 +37,12 @@ def draw_curve(chances: Floats64, confidence: float) -> CalibrationCurve | None:
     0.5
     """
     column = build_column(range(len(chances)), Stats(frozen(chances)))
+    closing = Inference(confidence=confidence)
     try:
         bins = bin_confidences(chances, BINS, confidence)
-        closed = close_column(column, CONFIDENCE_METRIC.name)
+        closed = close_column(column, CONFIDENCE_METRIC.name, inference=closing)
     except RAISED:
         return None
+    signed = sign(closed, {"metric": CONFIDENCE_METRIC.name}, tables=EVALCORE.name, interval=closing.method)
     known = None if closed.reference is None else closed.reference[1]
-    return CalibrationCurve(len(chances), bins, closed.value, closed.ci, known, closed.signature)
+    return CalibrationCurve(len(chances), bins, closed.value, closed.ci, known, signed.signature)
