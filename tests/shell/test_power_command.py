@@ -279,6 +279,17 @@ def test_no_such_run(tmp_path, capsys):
     assert "neither results*.json nor a sample log" in refused(capsys, tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [("[1]", "it is no object"), ('{"acc": 1}', 'it has no key "results"'), ('{"results": 1}', 'its "results" is no ob')],
+)
+def test_results_of_the_wrong_shape_are_called_that(content, said, tmp_path, capsys):
+    (tmp_path / "results.json").write_text(content)
+    told = refused(capsys, tmp_path)
+    assert f"results.json is no results file: {said}" in told
+    assert "found neither" not in told
+
+
 def test_totals_alone_cannot_be_paired(tmp_path, runs, capsys):
     path = written(tmp_path)
     assert "log_samples" in refused(capsys, path, path)

@@ -10,6 +10,7 @@ from evalcore.core.aggregate.signature import VERSION
 from evalcore.core.compare.gates import choose_numbers
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenRecord
+from evalcore.shell.compare.conditions import tell_twins
 from evalcore.shell.compare.run_names import choose_names, label_runs
 from evalcore.shell.compare.run_sides import ReadKeys
 from evalcore.shell.config.values import Names, RunPath, list_names, split_names
@@ -118,7 +119,8 @@ def draw_report(
         chunks += packed
     if redact or not samples:
         head = redact_head(head, warnings=redact)
-    told = dict.fromkeys(one for run in gathered for one in run.source.warnings)
+    twins = tell_twins(label_runs(len(paths)), paths)
+    told = dict.fromkeys([*twins, *(one for run in gathered for one in run.source.warnings)])
     modules = SERVED if served else PAGE
     return DrawnReport(build_page(head, chunks, modules=modules, served=served), tuple(told))
 
