@@ -11,7 +11,7 @@ from evalcore.core.compare.gates import choose_numbers
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.shell.compare.conditions import tell_twins
-from evalcore.shell.compare.run_names import choose_names, label_runs
+from evalcore.shell.compare.run_names import agree_aliases, choose_names, find_aliased, label_runs
 from evalcore.shell.compare.run_sides import ReadKeys
 from evalcore.shell.config.values import Names, RunPath, list_names, split_names
 from evalcore.shell.files.given import parse_path
@@ -95,7 +95,8 @@ def draw_report(
     texts = samples and not redact
     compared, flips = compare_gathered(gathered, task, metric, reading, texts=texts, warnings=not redact)
     numbers = [list_numbers(run) for run in gathered]
-    chosen = choose_shown(numbers, split_names(task), list_names(metric))
+    tasks = find_aliased(split_names(task), agree_aliases(run.results for run in gathered))
+    chosen = choose_shown(numbers, tasks, list_names(metric))
     described = describe_runs(gathered, numbers, chosen)
     if compared is not None and "reason" in compared:
         compared |= place_numbers(gathered, numbers, chosen)

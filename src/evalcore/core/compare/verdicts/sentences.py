@@ -43,7 +43,7 @@ def tell_difference(
     'B is better by 2.1 points, 95 % interval 0.4 to 3.8, 1,051 documents'
     >>> close = replace(line, difference=-0.01, ci=(-0.027, 0.007), adjusted=0.25)
     >>> tell_difference(close, known, both).sentence
-    'no evidence of a difference: it would take about 6,300 documents to show one of 1.0 points as seen here (B is ahead ...'
+    'no evidence of a difference: it would take about 6,300 documents to show one of 1.0 points as seen here (B is ...'
     >>> tell_difference(replace(close, adjusted_same=0.01), known, replace(both, margin=0.05)).sentence
     'the same within 0.05 (B is ahead by 1.0 points, 95 % interval −0.7 to 2.7, 1,051 documents)'
     """

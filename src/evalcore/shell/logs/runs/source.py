@@ -120,9 +120,8 @@ def _refuse_form(path: Path, form: str | None) -> None:
 def _lack(path: Path, what: str) -> EvalError:
     started = (path / "answers.jsonl").is_file()
     hint = "; its run has not scored a task yet: the same `evalcore run` goes on" if started else ""
-    named = next(iter(sorted(path.glob("results*.json"))), None) if path.is_dir() else None
-    found = f"found {what} in it" if named is None else tell_misfit(named)
-    return EvalError(f"{path}: {EXPECTED}; {found}{hint}")
+    named = sorted(path.glob("results*.json")) if path.is_dir() else []
+    return EvalError(f"{path}: {EXPECTED}; {tell_misfit(named[0]) if named else f'found {what} in it'}{hint}")
 
 
 def _require_path(given: Path) -> Path:
