@@ -129,7 +129,7 @@ def unknown(kind: str, name: str, known: Iterable[str], where: str = "") -> Eval
     names = sorted(map(str, known))
     text = str(name)
     begun = sorted((one for one in names if one and text.startswith(f"{one}_")), key=len)[-1:]
-    within = sorted((one for one in names if text and text in one), key=len)[:1]
+    within = sorted((one for one in names if len(text) > 2 and text in one), key=len)[:1]
     near = get_close_matches(text, names, 1, 0.8) or begun or within or get_close_matches(text, names, 1)
     hint = f"; did you mean {near[0]!r}?" if near else "."
     return EvalError(f"unknown {kind} {name!r}{hint} Known: {', '.join(names)}{where}")
