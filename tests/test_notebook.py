@@ -279,8 +279,8 @@ RESULTS: dict[str, tuple[Callable[[Path, Path], object], tuple[str, ...]]] = {
         lambda a, b: evalcore.compare(a, b, task="quickstart_one_step", rules_may_differ=True),
         ("A − B", "verdict", "95 % interval"),
     ),
-    "check": (lambda a, b: check_run(a, min="quickstart_nature/acc=0.99"), ("FAILED", "quickstart_nature")),
-    "power": (lambda a, b: plan_power(a, difference=0.05, task="quickstart_nature"), ("n needed", "quickstart_nature")),
+    "check": (lambda a, b: check_run(a, min="quickstart_nature/acc=0.99"), ("FAILED", "nature")),
+    "power": (lambda a, b: plan_power(a, difference=0.05, task="quickstart_nature"), ("n needed", "nature")),
     "explain": (
         lambda a, b: explain_document(a, 3, task="quickstart_one_step"),
         ("Prompt", "Answer", "Gold", "Scores", "Contribution"),

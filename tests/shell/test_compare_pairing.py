@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -271,15 +272,27 @@ def test_pages_fit_any_screen_and_explain_only_what_they_show(width: int, runs: 
         assert ("0.750" in text) is (width >= 80)
         assert text.count("12,000 ") == text.count("+0.25") == text.count("+0.100") == 2
     else:
-        assert ("− A" in head) is (width >= 160)
-        assert ("− A, − B, ...: the row's run" in text) is ("− A" in head)
+        matrix = width >= 160 and runs == 3
+        assert ("− A" in head) is ("− A, − B, ...: the row's run" in text) is matrix
+        assert ("A − B" in text) is ("A − B, ...: the first run minus the second" in text) is not matrix
+        assert "12,000" in text
         assert "+0.25" in text
-        assert "A − B" in text or "− A" in head
-        assert ("0.0400" in text) is (width >= 160 and runs == 3)
-        assert ("12,000" in text) is ("+0.100 to +0.400" in text) is (width < 160)
+        assert "+0.100 to +0.400" in text or "+0.1000 to +0.4000" in text
+        assert ("0.750" in text) is (width >= 80)  # score, interval and n stay
+        assert ("0.0400" in text) is ("(adjusted p)" in text or "adjusted p" in head)
+        assert ("0.0400" in text) is (width == 200 or (width == 160 and not matrix))  # p goes first
 
 
-def test_a_matrix_has_the_adjusted_p_where_it_fits() -> None:
+def test_a_matrix_has_everything_where_it_fits() -> None:
     text = draw_page(build_page(compared_of(3)))
-    assert "+0.2500* (0.0400)" in text
-    assert "with the adjusted p" in text
+    assert "A  12,000  0.7500" in text
+    assert "+0.2500* +0.1000 to +0.4000 (0.0400)" in text
+    assert "-0.2500* -0.4000 to -0.1000 (0.0400)" in text
+    assert "its 95 % interval (adjusted p)" in text
+
+
+def test_a_run_whose_number_depends_on_the_other_has_a_range_of_documents() -> None:
+    compared = compared_of(3)
+    few = replace(compared.comparisons[0], lines=(replace(LINE, n=900, a=0.7),))
+    text = draw_page(build_page(replace(compared, comparisons=(few, *compared.comparisons[1:]))))
+    assert re.search(r"flexible-extract +exact_match +↑ +A +900–12,000 +·", text)

@@ -119,7 +119,7 @@ def test_people_see_answer_rule_gold_and_score(home: Path, capsys: pytest.Captur
     assert re.search(r"gold +'The answer is 45\.'", text)
     assert re.search(r"before +'45\.' +regex: match 4 of 4 of", text)
     assert re.search(r"after +'9' +regex: match 1 of 4 of", text)
-    assert re.search(r"quickstart_arithmetic +exact_match +flexible-extract +0\.2200 +0\.0\d+ +-0\.\d+", text)
+    assert re.search(r"arithmetic +flexible-extract +exact_match +0\.2200 +0\.0\d+ +-0\.\d+", text)
     assert re.search(r"Not shown\n +quickstart_one_step: \d+ more changes; --limit \d+ shows all", text)
     assert text.count("right -> wrong (") + text.count("wrong -> right (") == 2
     marked = told(capsys, home / "old", home / "new", "--limit", 2, "--markdown")

@@ -33,6 +33,7 @@ from evalcore.shell.output.terminal.notes import collect_notes, group_texts
 from evalcore.shell.output.terminal.number_rows import drop_repeats, list_rows
 from evalcore.shell.output.terminal.number_table import render_table
 from evalcore.shell.prompts.ready_task import Built
+from evalcore.shell.safety.safe_text import shorten
 
 NUMBER = Pipeline("number", (Step.of("regex", regex_pattern=r"(\d+)"),))
 RAW = Pipeline("raw", (Step.of("take_first"),))
@@ -128,6 +129,17 @@ def test_lost_documents_are_counted_once_whatever_the_number_of_metrics() -> Non
     assert dict(lost.reasons) == {"timed out after 31 s": 2, "timed out after 30 s": 1}
     assert tell_losses([lost], most=1)[0].endswith("(2 timed out after 31 s, and 1 more reasons)")
     assert find_losses(small_report(failing=())) == ()
+
+
+def test_a_reason_stands_once_and_whole_however_often_it_was_tried() -> None:
+    reasons = ("HTTP 500 (2 tries)", "HTTP 500", "HTTP 500 (13 tries)", "reset " + "x" * 900, "late")
+    asked = [Instance("texts", doc, 0, Generate(f"q{doc}")) for doc in range(len(reasons))]
+    answers = [Answer(one, (Failure(why),)) for one, why in zip(asked, reasons, strict=True)]
+    (lost,) = find_losses(build_report([report_task(score_task(text_task(), text_samples(5), answers))], []))
+    assert lost.reasons[0] == ("HTTP 500", 3)
+    (line,) = tell_losses([lost])
+    assert "(3 HTTP 500, 1 late, 1 reset xxx" in line
+    assert shorten(line) == line
 
 
 def test_notes_say_each_thing_once() -> None:

@@ -155,7 +155,7 @@ def test_tables_for_people(runs, capsys):
     assert "finds now" not in text
     assert main(["power", str(runs[0]), "--difference", ".05", "--markdown", "--task", "quickstart_nature"]) == 0
     marked = capsys.readouterr().out
-    assert "- quickstart_nature" in marked
+    assert "- nature" in marked
     assert "correlation of 0.4 (assumed" in marked
 
 
@@ -279,6 +279,21 @@ def test_no_such_run(tmp_path, capsys):
     assert "neither results*.json nor a sample log" in refused(capsys, tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("[1]", "it is no object"),
+        ('{"acc": 1}', 'it has no key "results"'),
+        ('{"results": 1}', 'its "results" is no ob'),
+    ],
+)
+def test_results_of_the_wrong_shape_are_called_that(content, said, tmp_path, capsys):
+    (tmp_path / "results.json").write_text(content)
+    told = refused(capsys, tmp_path)
+    assert f"results.json is no results file: {said}" in told
+    assert "found neither" not in told
+
+
 def test_totals_alone_cannot_be_paired(tmp_path, runs, capsys):
     path = written(tmp_path)
     assert "log_samples" in refused(capsys, path, path)
@@ -329,10 +344,12 @@ def test_points_are_for_scores_beyond_1(tmp_path, capsys):
 
 def test_names_are_those_that_one_can_type(runs, capsys):
     assert main(["power", str(runs[0])]) == 0
-    text = capsys.readouterr().out
-    assert "quickstart_nature" in text
-    assert main(["power", str(runs[0]), "--task", "quickstart_nature, quickstart_world"]) == 0
-    assert "everyday" not in capsys.readouterr().out
+    assert " - nature " in capsys.readouterr().out
+    for asked in ("nature, world", "quickstart_nature, quickstart_world"):
+        assert main(["power", str(runs[0]), "--task", asked]) == 0
+        text = capsys.readouterr().out
+        assert " - world " in text
+        assert "everyday" not in text
 
 
 def test_csv_is_a_row_for_every_number(runs, capsys):

@@ -10,6 +10,7 @@ from shutil import copy
 import pytest
 
 from evalcore.core.records.errors import EvalError
+from evalcore.shell.cli import main
 from evalcore.shell.output.report.bundle import PAGE, WORKER, bundle_modules
 from evalcore.shell.report.report import report
 from evalcore.shell.run.run import run
@@ -77,6 +78,16 @@ def test_same_runs_give_the_same_bytes(folder: Path, tmp_path: Path) -> None:
 
 def test_the_script_is_small() -> None:
     assert len(bundle_modules(PAGE).encode()) + len(bundle_modules(WORKER).encode()) <= 60_000
+
+
+def test_the_terminal_says_what_to_know_of_the_runs(folder: Path, tmp_path: Path, capsys) -> None:
+    assert main(["report", str(folder), str(folder), "-o", str(tmp_path / "p.html")]) == 0
+    assert f"warning: A and B are the same run: {folder}\n" in capsys.readouterr().err
+
+
+def test_a_page_is_no_folder(folder: Path, tmp_path: Path, capsys) -> None:
+    assert main(["report", str(folder), "-o", str(tmp_path)]) == 2
+    assert f"cannot write {tmp_path}: Is a directory; name a file in it\n" in capsys.readouterr().err
 
 
 def test_confidence_and_choice(folder: Path, tmp_path: Path) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from evalcore import MetricKey
-from evalcore.core.compare.lines import Comparison, ComparisonLine
+from evalcore.core.compare.lines import CORRECTIONS, NO_CORRECTION, Comparison, ComparisonLine
 from evalcore.core.compare.power import Known
 from evalcore.core.compare.verdicts.sentences import tell_difference
 from evalcore.core.notebook.contrasts import write_lines
@@ -46,3 +47,18 @@ def test_all_places_agree(
     told = tell_difference(line, Known(name="t", key=KEY, paired=True, n=60, units=60, stderr=0.08, share=True), both)
     assert told.evidence is bool(found)
     assert told.sentence.startswith("A is better by 20.0 points" if found else "no evidence of a difference")
+    assert ("is better" in told.sentence) is bool(found)
+
+
+def test_an_interval_without_0_is_no_evidence_after_correction() -> None:
+    """The interval is of one test, the verdict of all: both stand in the sentence, which must not contradict itself."""
+    line = ComparisonLine(name="t", key=KEY, n=35, difference=0.3, ci=APART, stderr=0.1, adjusted=0.08)
+    line = replace(line, higher_is_better=True)
+    known = Known(name="t", key=KEY, paired=True, n=35, units=35, stderr=0.1, share=True)
+    both = Comparison(names=("a", "b"), lines=(line,), correction=CORRECTIONS["holm"], family=63)
+    told = tell_difference(line, known, both).sentence
+    assert told.startswith("no evidence of a difference: it would take about ")
+    assert "(A is ahead by 30.0 points, 95 % interval " in told
+    assert "(no evidence after correction for 63 tests), 35 documents)" in told
+    assert "after correction" not in tell_difference(line, known, replace(both, correction=NO_CORRECTION)).sentence
+    assert "after correction" not in tell_difference(replace(line, adjusted=0.01), known, both).sentence

@@ -123,11 +123,14 @@ def unknown(kind: str, name: str, known: Iterable[str], where: str = "") -> Eval
     unknown filter 'regx'; did you mean 'regex'? Known: map, regex
     >>> print(unknown("metric", "f1_score", ["acc", "f1"]))
     unknown metric 'f1_score'; did you mean 'f1'? Known: acc, f1
+    >>> print(unknown("task", "nature", ["my_quick_nature", "other"]))
+    unknown task 'nature'; did you mean 'my_quick_nature'? Known: my_quick_nature, other
     """
     names = sorted(map(str, known))
     text = str(name)
     begun = sorted((one for one in names if one and text.startswith(f"{one}_")), key=len)[-1:]
-    near = get_close_matches(text, names, 1, 0.8) or begun or get_close_matches(text, names, 1)
+    within = sorted((one for one in names if len(text) > 2 and text in one), key=len)[:1]
+    near = get_close_matches(text, names, 1, 0.8) or begun or within or get_close_matches(text, names, 1)
     hint = f"; did you mean {near[0]!r}?" if near else "."
     return EvalError(f"unknown {kind} {name!r}{hint} Known: {', '.join(names)}{where}")
 

@@ -57,9 +57,8 @@ OTHER_EXITS = f"other exit codes: {', '.join(f'{one.value} {SHORT[one]}' for one
 
 def add_choice(parser: argparse.ArgumentParser, what: str = "") -> None:
     """Flags that choose numbers."""
-    parser.add_argument(
-        "--task", action="append", default=[], metavar="GLOB,GLOB", help=f"only these tasks and groups{what}"
-    )
+    tasks = f"only these tasks and groups, by name or alias{what}"
+    parser.add_argument("--task", action="append", default=[], metavar="GLOB,GLOB", help=tasks)
     parser.add_argument(
         "--metric", action="append", default=[], metavar="NAME", help=f"only these: acc, or acc,none{what}"
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Unpack
 
+from msgspec.structs import replace
+
 from evalcore.core.compare.gates import (
     Gate,
     Limit,
@@ -16,9 +18,10 @@ from evalcore.core.compare.gates import (
 from evalcore.core.compare.lines import CORRECTIONS, Correction, find_correction
 from evalcore.core.compare.verdicts.points import refuse_points
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.frozen_dict import FrozenRecord
+from evalcore.core.records.frozen_dict import FrozenDict, FrozenRecord
 from evalcore.shell.compare.baseline import CheckKeys, HeldGates, close_run, hold_against
 from evalcore.shell.compare.conditions import find_model
+from evalcore.shell.compare.run_names import Aliases, agree_aliases, find_aliased
 from evalcore.shell.compare.run_sides import ReadKeys, read_run, read_sides
 from evalcore.shell.config.values import Names, RunPath, list_names, split_names
 from evalcore.shell.logs.runs.run_record import Recorded
@@ -28,12 +31,13 @@ from evalcore.shell.output.terminal.screen import DisplayedResult
 class Checked(DisplayedResult, FrozenRecord, frozen=True, kw_only=True):
     """A run's gates, and what else to know. ``runs`` are path and model of what was read.
 
-    ``lead`` is what a reader must know before any gate.
+    ``aliases`` are what tables call tasks and groups; ``lead`` is what a reader must know before any gate.
     """
 
     run: str
     gates: tuple[Gate, ...]
     runs: tuple[tuple[str, str], ...] = ()
+    aliases: Aliases = FrozenDict()
     baseline: str | None = None
     alpha: float = 0.05
     correction: Correction = CORRECTIONS["holm"]
@@ -105,12 +109,15 @@ def _judge_run(
 ) -> Checked:
     """Judge a run by its limits, and against its baseline if there is one."""
     runs, sides = ((read_run(run, **reading),), ()) if baseline is None else read_sides((run, baseline), **reading)
-    level, gates, notes = _hold_to_limits(limits, runs[0], keys)
+    aliases = agree_aliases(one.results for one in runs)
+    keys = replace(keys, tasks=find_aliased(keys.tasks, aliases))
+    level, gates, notes = _hold_to_limits([_name_limit(limit, aliases) for limit in limits], runs[0], keys)
     against = hold_against(runs, sides, keys) if sides else HeldGates()
     idle = ("--strict is about limits, and there are none",) if keys.strict and not limits else ()
     return Checked(
         runs=tuple((str(one.path if one.path.name else one.path.resolve()), find_model(one.results)) for one in runs),
         run=str(run),
+        aliases=aliases,
         gates=(*gates, *against.gates),
         baseline=None if baseline is None else str(baseline),
         alpha=keys.alpha,
@@ -123,6 +130,16 @@ def _judge_run(
         lead=against.lead,
         notes=tuple(dict.fromkeys((*idle, *notes, *against.notes))),
     )
+
+
+def _name_limit(limit: Limit, aliases: Aliases) -> Limit:
+    """A limit that may name its task by its alias.
+
+    >>> _name_limit(Limit("min", "nature/acc", 0.5), {"my_nature": "nature"}).key
+    'my_nature/acc'
+    """
+    name, mark, metric = limit.key.rpartition("/")
+    return replace(limit, key=f"{find_aliased([name], aliases)[0]}{mark}{metric}")
 
 
 def _refuse_keys(keys: CheckKeys, baseline: bool, reading: ReadKeys) -> None:

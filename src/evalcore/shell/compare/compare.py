@@ -22,7 +22,7 @@ from evalcore.core.tables import EVALCORE
 from evalcore.shell.compare.alike import Alike, align_pairs
 from evalcore.shell.compare.conditions import explain_pairing, tell_pairs, tell_settings, tell_twins
 from evalcore.shell.compare.rule_changes import OTHER_RULES, select_rules, tell_rules, tell_unknown_rules
-from evalcore.shell.compare.run_names import choose_names, label_runs
+from evalcore.shell.compare.run_names import Aliases, agree_aliases, choose_names, find_aliased, label_runs
 from evalcore.shell.compare.run_sides import ReadKeys, read_sides
 from evalcore.shell.config.values import Names, RunPath, list_names, split_names
 from evalcore.shell.files.given import parse_path
@@ -53,6 +53,10 @@ class Compared(DisplayedResult, FrozenRecord, frozen=True, kw_only=True):
     @property
     def labels(self) -> tuple[str, ...]:
         return label_runs(len(self.runs))
+
+    @property
+    def aliases(self) -> Aliases:
+        return agree_aliases(run.results for run in self.runs)
 
     @property
     def alpha(self) -> float:
@@ -101,7 +105,8 @@ def compare(
     versus = partial(compare_sides, confidence=confidence, draws=draws, seed=seed, tables=runs[0].tables or EVALCORE)
     compared = [versus(one, two) for one, two, _ in aligned]
     reasons = [warning for run in runs for warning in run.warnings]
-    adjusted = adjust_comparisons(select_lines(compared, split_names(task), list_names(metric), reasons), correction)
+    tasks = find_aliased(split_names(task), agree_aliases(run.results for run in runs))
+    adjusted = adjust_comparisons(select_lines(compared, tasks, list_names(metric), reasons), correction)
     if margin is not None:
         refuse_margin((line for one in adjusted for line in one.lines), margin)
         adjusted = hold_to_margin(adjusted, margin)

@@ -10,23 +10,28 @@ from evalcore.core.compare.power import Known, PowerGoal, PowerPlan, pair_known,
 from evalcore.core.compare.sides import compare_sides
 from evalcore.core.compare.verdicts.points import explain_points
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.frozen_dict import FrozenRecord
+from evalcore.core.records.frozen_dict import FrozenDict, FrozenRecord
 from evalcore.core.tables import EVALCORE
 from evalcore.shell.compare.alike import align_sides
 from evalcore.shell.compare.conditions import explain_pairing, tell_pairs
 from evalcore.shell.compare.filter_names import parse_filters, rename_filter
 from evalcore.shell.compare.rule_changes import tell_rules
+from evalcore.shell.compare.run_names import Aliases, agree_aliases, find_aliased
 from evalcore.shell.compare.run_sides import LogKeys, ReadKeys, read_known, read_sides
 from evalcore.shell.config.values import Names, RunPath, list_names, split_names
 from evalcore.shell.output.terminal.screen import DisplayedResult
 
 
 class Planned(DisplayedResult, FrozenRecord, frozen=True, kw_only=True):
-    """Plans for the next run, what was asked, the files that were read, what a reader must know first, and warnings."""
+    """Plans for the next run, what was asked, the files that were read, what a reader must know first, and warnings.
+
+    ``aliases`` are what tables call tasks and groups.
+    """
 
     plans: tuple[PowerPlan, ...]
     asked: PowerGoal
     read: tuple[str, ...]
+    aliases: Aliases = FrozenDict()
     lead: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -64,18 +69,24 @@ def plan_power(
         repeats=tuple(repeats),
         **({} if correlation is None else {"correlation": correlation}),
     )
-    known, file, notes = read_known(run, **reading)
-    read: tuple[str, ...] = (file,)
+    read = [read_known(path, **reading) for path in (run, other) if path is not None]
+    known, notes = read[0].numbers, [one for each in read for one in each.warnings]
     lead: tuple[str, ...] = ()
     if other is not None:
-        other_known, file, more = read_known(other, **reading)
         pair: ReadKeys = {**reading, "match_filter": match_filter}  # type: ignore[typeddict-item]
-        known, lead, warnings = _pair_runs((str(run), str(other)), known, other_known, pair)
-        read, notes = (*read, file), (*notes, *more, *warnings)
-    chosen = _select_known(known, split_names(task), list_names(metric))
+        known, lead, warnings = _pair_runs((str(run), str(other)), known, read[1].numbers, pair)
+        notes += warnings
+    aliases = agree_aliases(one.results for one in read)
+    chosen = _select_known(known, find_aliased(split_names(task), aliases), list_names(metric))
     _refuse_points(chosen, difference or half_width or 0.0)
-    plans = tuple(plan_next(number, asked) for number in chosen)
-    return Planned(plans=plans, asked=asked, read=read, lead=lead, notes=notes)
+    return Planned(
+        plans=tuple(plan_next(number, asked) for number in chosen),
+        asked=asked,
+        read=tuple(one.file for one in read),
+        aliases=aliases,
+        lead=lead,
+        notes=tuple(notes),
+    )
 
 
 def _pair_runs(

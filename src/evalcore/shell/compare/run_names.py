@@ -1,12 +1,15 @@
-"""What runs beside each other are called: by their paths, and by a letter each."""
+"""What runs beside each other are called, by their paths and by a letter each, and what their tasks are called."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 from evalcore.core.records.errors import EvalError
+from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.shell.config.values import Names, RunPath
 from evalcore.shell.files.given import parse_path
+from evalcore.shell.logs.json_records import find_part
 
 
 def choose_names(typed: Names | None, paths: Sequence[RunPath]) -> tuple[str, ...]:
@@ -47,3 +50,34 @@ def label_runs(count: int) -> tuple[str, ...]:
     (('A', 'B', 'C'), ('A2', 'B2'))
     """
     return tuple(chr(ord("A") + at % 26) + (str(at // 26 + 1) if at > 25 else "") for at in range(count))
+
+
+Aliases = Mapping[str, str]
+"""What tables call a task or group, by its name."""
+
+
+def agree_aliases(results: Iterable[Mapping[str, object]]) -> Aliases:
+    """The aliases on which all results agree that have the task; one that could mean another task, too, is none.
+
+    >>> run = {"results": {"my_nature": {"alias": " - nature"}, "a": {"alias": "both"}, "b": {"alias": "both"}}}
+    >>> agree_aliases([run, {}]), agree_aliases([run, {"results": {"nature": {}}}])
+    ({'my_nature': 'nature'}, {})
+    """
+    told: dict[str, set[str]] = {}
+    for one in results:
+        rows = {**find_part(one, "groups"), **find_part(one, "results")}
+        for name, row in rows.items():
+            told.setdefault(name, set()).add(str(find_part(row).get("alias") or name).lstrip(" -"))
+    meant = Counter(alias for name, aliases in told.items() for alias in {name, *aliases})
+    agreed = ((name, *aliases) for name, aliases in told.items() if len(aliases) == 1)
+    return FrozenDict({name: alias for name, alias in agreed if alias not in ("", name) and meant[alias] == 1})
+
+
+def find_aliased(given: Iterable[str], aliases: Aliases) -> tuple[str, ...]:
+    """Names of tasks, in place of the aliases among them.
+
+    >>> find_aliased(["nature", "gsm*"], {"my_nature": "nature"})
+    ('my_nature', 'gsm*')
+    """
+    names = {alias: name for name, alias in aliases.items()}
+    return tuple(names.get(one, one) for one in given)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Unpack
+from typing import NamedTuple, Unpack
 
 from msgspec.structs import replace
 from pyrsistent import PMap
@@ -97,13 +97,22 @@ def build_search(reading: LogKeys) -> Searched:
     return Searched(reading.get("readers", READERS), declare_columns(reading), reading.get("tables"), reducers)
 
 
-def read_known(path: RunPath, **reading: Unpack[LogKeys]) -> tuple[tuple[Known, ...], str, tuple[str, ...]]:
-    """What is known of the error of each number, the file that says so, and warnings."""
+class KnownRun(NamedTuple):
+    """What is known of the error of each number of a run, its results, the file that has them, and warnings."""
+
+    numbers: tuple[Known, ...]
+    results: Mapping[str, object]
+    file: str
+    warnings: tuple[str, ...]
+
+
+def read_known(path: RunPath, **reading: Unpack[LogKeys]) -> KnownRun:
+    """Read what is known of the error of each number of a run."""
     read, results, warnings = _read_results(check_run_path(path), reading)
     known = list_known(results, reading.get("tables", EVALCORE))
     if not known:
         raise EvalError(f"{read}: expected metrics under results, found none")
-    return known, str(read), warnings
+    return KnownRun(known, results, str(read), warnings)
 
 
 Spreads = Mapping[tuple[str, MetricKey], Known]

@@ -13,6 +13,7 @@ from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.records.report import Report
 from evalcore.core.records.score import Scored
 from evalcore.core.records.task import MetricKey, Task
+from evalcore.shell.compare.run_names import Aliases, agree_aliases, find_aliased
 from evalcore.shell.compare.run_sides import LogKeys, build_search
 from evalcore.shell.config.values import Names, RunPath, list_names
 from evalcore.shell.explain.agreement import Traced, trace_logged
@@ -74,6 +75,10 @@ class Diffed(DisplayedResult, FrozenRecord, frozen=True):
     stages: BackendDiff | None = None
 
     @property
+    def aliases(self) -> Aliases:
+        return _agree_aliases(self.a, self.b)
+
+    @property
     def changed(self) -> bool:
         """Whether anything differs: a verdict, an answer, or what either side has at all."""
         parts = (
@@ -102,6 +107,7 @@ def diff_runs(
     tasks, metrics = list_names(task), list_names(metric)
     run_a, run_b = _open_both(a, b, tasks, reading)
     recorded = _require_recorded(run_a), _require_recorded(run_b)
+    tasks = find_aliased(tasks, _agree_aliases(run_a, run_b))
     of_a, of_b = ({one.task.name: one for one in run.side.scored} for run in recorded)
     names = [name for name in of_a if name in of_b and _fits(name, tasks)]
     _refuse_unknown(
@@ -137,9 +143,14 @@ def _open_both(a: RunPath, b: RunPath, tasks: Sequence[str], reading: LogKeys) -
     for known_by in ways:
         run_a, run_b = (open_run(parse_path(path), build_search(reading), known_by=known_by) for path in (a, b))
         of_a, of_b = (run.recorded.side.documents if run.recorded is not None else {} for run in (run_a, run_b))
-        if all(of_a[name] == of_b[name] for name in of_a if name in of_b and _fits(name, tasks)):
+        asked = find_aliased(tasks, _agree_aliases(run_a, run_b))
+        if all(of_a[name] == of_b[name] for name in of_a if name in of_b and _fits(name, asked)):
             break
     return run_a, run_b
+
+
+def _agree_aliases(*runs: RunSource) -> Aliases:
+    return agree_aliases(run.recorded.results for run in runs if run.recorded is not None)
 
 
 def _require_recorded(run: RunSource) -> Recorded:

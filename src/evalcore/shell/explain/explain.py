@@ -8,8 +8,9 @@ from typing import Literal, Unpack
 
 from evalcore.core.explain.contribution import Contribution, contributions
 from evalcore.core.records.errors import require_known
-from evalcore.core.records.frozen_dict import FrozenRecord
+from evalcore.core.records.frozen_dict import FrozenDict, FrozenRecord
 from evalcore.core.records.task import MetricKey, Task
+from evalcore.shell.compare.run_names import Aliases
 from evalcore.shell.compare.run_sides import LogKeys, build_search
 from evalcore.shell.config.values import Names, RunPath, list_names
 from evalcore.shell.explain.agreement import Traced, list_score_keys, trace_logged
@@ -33,7 +34,7 @@ class Explained(DisplayedResult, FrozenRecord, frozen=True):
     """One document: as it was asked and answered, traced through each filter, and its part in every number above.
 
     ``found_by`` is what it was asked for by: its id, its number, a name in its data, or its hash. ``full``: prompts and
-    answers are shown whole.
+    answers are shown whole. ``aliases`` are what tables call tasks and groups.
     """
 
     path: Path
@@ -48,6 +49,7 @@ class Explained(DisplayedResult, FrozenRecord, frozen=True):
     warnings: tuple[str, ...]
     found_by: str = "number"
     full: bool = False
+    aliases: Aliases = FrozenDict()
 
 
 def explain_document(
@@ -97,6 +99,7 @@ def explain_document(
         (*source.warnings, *_tell_left_out(source, log, logged, parts)),
         by,
         full,
+        source.aliases,
     )
 
 

@@ -20,6 +20,7 @@ from evalcore.core.records.estimate import Resampling
 from evalcore.core.records.report import Report
 from evalcore.core.records.task import Task
 from evalcore.core.tables import EVALCORE, Tables
+from evalcore.shell.compare.run_names import Aliases, agree_aliases, find_aliased
 from evalcore.shell.compare.runs import read_recorded
 from evalcore.shell.logs.log import AnswerHashes, LogTask
 from evalcore.shell.logs.open import open_logs
@@ -54,9 +55,14 @@ class RunSource(Struct, frozen=True):
         names = [one.name for one in self.logs]
         if name is None:
             raise EvalError(f"{self.path} has {len(names)} tasks: say which by --task. There are {', '.join(names)}")
-        if name not in names:
-            raise self._unknown(name, names)
-        return self.logs[names.index(name)]
+        (meant,) = (name,) if name in names else find_aliased([name], self.aliases)
+        if meant not in names:
+            raise self._unknown(meant, names)
+        return self.logs[names.index(meant)]
+
+    @property
+    def aliases(self) -> Aliases:
+        return agree_aliases([] if self.recorded is None else [self.recorded.results])
 
     def find_hashes(self, log: LogTask) -> AnswerHashes | None:
         """The hashes of a log's bytes, if its scores were read so and of the same files."""

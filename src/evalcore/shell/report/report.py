@@ -10,7 +10,8 @@ from evalcore.core.aggregate.signature import VERSION
 from evalcore.core.compare.gates import choose_numbers
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenRecord
-from evalcore.shell.compare.run_names import choose_names, label_runs
+from evalcore.shell.compare.conditions import tell_twins
+from evalcore.shell.compare.run_names import agree_aliases, choose_names, find_aliased, label_runs
 from evalcore.shell.compare.run_sides import ReadKeys
 from evalcore.shell.config.values import Names, RunPath, list_names, split_names
 from evalcore.shell.files.given import parse_path
@@ -96,7 +97,8 @@ def draw_report(
     texts = samples and not redact
     compared, flips = compare_gathered(gathered, task, metric, reading, texts=texts, warnings=not redact)
     numbers = [list_numbers(run) for run in gathered]
-    chosen = choose_shown(numbers, split_names(task), list_names(metric))
+    tasks = find_aliased(split_names(task), agree_aliases(run.results for run in gathered))
+    chosen = choose_shown(numbers, tasks, list_names(metric))
     described = describe_runs(gathered, numbers, chosen)
     if compared is not None and "reason" in compared:
         compared |= place_numbers(gathered, numbers, chosen)
@@ -120,7 +122,8 @@ def draw_report(
         chunks += packed
     if redact or not samples:
         head = redact_head(head, warnings=redact)
-    told = dict.fromkeys(one for run in gathered for one in run.source.warnings)
+    twins = tell_twins(label_runs(len(paths)), paths)
+    told = dict.fromkeys([*twins, *(one for run in gathered for one in run.source.warnings)])
     modules = SERVED if served else PAGE
     return DrawnReport(build_page(head, chunks, folder=beside, modules=modules, served=served), tuple(told))
 

@@ -48,12 +48,17 @@ def replace_with(path: Path, write: Callable[[Path], object], *, shared: bool = 
             _sync(path.parent)
     except OSError as wrong:
         why = wrong.strerror or str(wrong)
-        told = f"cannot write {path}: {why}; make room, or name another place (answers already logged are kept)"
-        raise refuse_write(told, wrong) from wrong
+        advice = "make room, or name another place (answers already logged are kept)"
+        raise refuse_write(f"cannot write {path}: {why}; {BAD_PLACES.get(wrong.errno or 0, advice)}", wrong) from wrong
     return path
 
 
-BAD_PLACE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP})
+ELSEWHERE = "name another place"
+BAD_PLACES = {
+    errno.EISDIR: "name a file in it",
+    **dict.fromkeys((errno.ENOENT, errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP), ELSEWHERE),
+}
+"""What to do where the path itself is wrong."""
 
 
 def refuse_write(told: str, wrong: OSError) -> EvalError:
@@ -62,7 +67,7 @@ def refuse_write(told: str, wrong: OSError) -> EvalError:
     >>> type(refuse_write("full", OSError(errno.ENOSPC, ""))).__name__
     'CannotWrite'
     """
-    return EvalError(told) if wrong.errno in BAD_PLACE else CannotWrite(told)
+    return EvalError(told) if wrong.errno in BAD_PLACES else CannotWrite(told)
 
 
 def _put_in_store(path: RemotePath, write: Callable[[Path], object]) -> Path:

@@ -45,13 +45,13 @@ def tell_difference(
     >>> tell_difference(close, known, both).sentence
     'no evidence of a difference: it would take about 6,300 documents to show one of 1.0 points as seen here (B is ...'
     >>> tell_difference(replace(close, adjusted_same=0.01), known, replace(both, margin=0.05)).sentence
-    'the same within 0.05 (B is better by 1.0 points, 95 % interval −0.7 to 2.7, 1,051 documents)'
+    'the same within 0.05 (B is ahead by 1.0 points, 95 % interval −0.7 to 2.7, 1,051 documents)'
     """
     if line.difference is None:
         why = line.reason or "no document has a score in both runs"
         return ToldDifference(f"not compared: {why}", False, known.share)
-    seen = _tell_seen(line, known.share, comparison.confidence, labels)
     evidence = has_evidence(line, comparison.alpha)
+    seen = _tell_seen(line, known.share, comparison, labels, evidence=evidence)
     if comparison.margin is not None:
         verdict = tell_verdict(line, comparison.alpha, labels, comparison.margin)
         return ToldDifference(f"{verdict} ({seen})", evidence, known.share)
@@ -98,18 +98,25 @@ def round_up(count: int) -> int:
     return -(-count // step) * step
 
 
-def _tell_seen(line: ComparisonLine, points: bool, confidence: float, labels: tuple[str, str]) -> str:
+def _tell_seen(
+    line: ComparisonLine, points: bool, comparison: Comparison, labels: tuple[str, str], *, evidence: bool
+) -> str:
+    """Tell the difference that was seen: whoever leads is better only if there is evidence of it."""
     difference = line.difference
     if not difference:
         return f"both runs come to the same value on {_count(line.n)}"
     sign = 1 if difference > 0 else -1
     first = (difference > 0) == (line.higher_is_better is not False)
-    ahead, does = labels[0 if first else 1], "is higher" if line.higher_is_better is None else "is better"
+    leads = "is better" if evidence else "is ahead"
+    ahead, does = labels[0 if first else 1], "is higher" if line.higher_is_better is None else leads
     ends = sorted(sign * end for end in line.ci) if line.ci is not None else []
     size, *shown = _show_amounts([abs(difference), *ends], points=points)
-    interval = f"{show_share(confidence)} interval {' to '.join(shown)}" if ends else "no interval"
+    interval = f"{show_share(comparison.confidence)} interval {' to '.join(shown)}" if ends else "no interval"
     lower = " (lower is better)" * (line.higher_is_better is False)
-    return f"{ahead} {does} by {size}{' points' * points}{lower}, {interval}, {_count(line.n)}"
+    corrected = comparison.correction.corrects and comparison.family > 1 and line.adjusted is not None
+    alone = corrected and not evidence and bool(ends) and ends[0] > 0
+    weak = f" (no evidence after correction for {comparison.family:,} tests)" * alone
+    return f"{ahead} {does} by {size}{' points' * points}{lower}, {interval}{weak}, {_count(line.n)}"
 
 
 def _tell_findable(line: ComparisonLine, points: bool) -> str:

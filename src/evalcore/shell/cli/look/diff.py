@@ -26,7 +26,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     out.add_argument("a", metavar="A", help="before: a run folder, an output of lm-eval, or a sample log")
     out.add_argument("b", metavar="B", help="after: the same")
-    out.add_argument("--task", action="append", default=[], metavar="GLOB", help="only these tasks")
+    out.add_argument("--task", action="append", default=[], metavar="GLOB", help="only these tasks, by name or alias")
     out.add_argument("--metric", action="append", default=[], metavar="NAME", help="only these: acc, or acc,none")
     out.add_argument(
         "--limit", type=_read_count, default=20, metavar="N", help="changes of each task to show closely (20)"

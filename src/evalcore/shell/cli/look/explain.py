@@ -25,7 +25,7 @@ def build_parser() -> argparse.ArgumentParser:
         EXAMPLES,
     )
     out.add_argument("run", metavar="RUN", help="a run folder, an output of lm-eval, a sample log, or a table")
-    out.add_argument("--task", metavar="T", help="the task; may be left out where there is only one")
+    out.add_argument("--task", metavar="T", help="the task, by name or alias; may be left out where there is only one")
     out.add_argument(
         "--doc",
         required=True,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from evalcore.shell.cli.inputs import add_choice, add_columns, add_reading, new_parser
-from evalcore.shell.safety.safe_text import visible
+from evalcore.shell.safety.safe_text import shorten, visible
 
 EXAMPLES = """examples:
   evalcore report runs/a                         report.html: numbers, intervals, outcomes, every sample
@@ -39,5 +39,6 @@ def main(argv: Sequence[str]) -> int:
 
     made = report(*keys.pop("runs"), **keys)
     sys.stdout.write(f"Written to {visible(made.path)}\n")
+    write_text(sys.stderr, "".join(f"warning: {shorten(visible(one))}\n" for one in made.warnings))
     write_text(sys.stderr, f"\nNext: open it in a browser: {visible(Path(made.path).absolute().as_uri())}\n")
     return 0

@@ -39,7 +39,15 @@ def build_parser() -> argparse.ArgumentParser:
     out.add_argument(
         "what", nargs="*", help="list (default), search TEXT, show NAME, check [NAME], trust [NAME], new NAME"
     )
-    out.add_argument("--include-path", "--include_path", nargs="+", action="extend", default=[], metavar="FOLDER")
+    out.add_argument(
+        "--include-path",
+        "--include_path",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="FOLDER",
+        help="folders of task files, whose names come before those of lm-eval",
+    )
     out.add_argument("--kind", choices=("task", "py_task", "group", "tag"), help="names of this kind only")
     out.add_argument("--json", action="store_true", help="as JSON; the list with every config resolved")
     new = out.add_argument_group("new")

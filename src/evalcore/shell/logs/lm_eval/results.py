@@ -143,13 +143,35 @@ def read_results(path: Path) -> Mapping[str, object] | None:
     """
     if recognise_samples(read_head(path)):
         return None
+    found = _decode_file(path)
+    return found if isinstance(found, dict) and not _find_misfit(found) else None
+
+
+def _decode_file(path: Path) -> object:
     with open_bytes(path) as file:
         content = file.read()
     try:
-        found = decode_once(content, str(path))
+        return decode_once(content, str(path))
     except EvalError as wrong:
         raise EvalError(f"{wrong}; {EXPECTED}") from wrong
-    return found if isinstance(found, dict) and isinstance(found.get("results"), dict) else None
+
+
+def _find_misfit(found: object) -> str:
+    """What of some JSON is not as in a results file; empty if it is one.
+
+    >>> _find_misfit([]), _find_misfit({"acc": 1}), _find_misfit({"results": [1]}), _find_misfit({"results": {}})
+    ('it is no object', 'it has no key "results"', 'its "results" is no object', '')
+    """
+    if not isinstance(found, dict):
+        return "it is no object"
+    if "results" not in found:
+        return 'it has no key "results"'
+    return "" if isinstance(found["results"], dict) else 'its "results" is no object'
+
+
+def tell_misfit(path: Path) -> str:
+    """Tell why a file that is called results is none."""
+    return f"{path.name} is no results file: {_find_misfit(_decode_file(path))}"
 
 
 # --- numbers that contradict the results ------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.shell.data.unpack import PACKED, strip_packing
 from evalcore.shell.logs.lm_eval.names import ENDINGS, STAMP, find_stamp, name_task
-from evalcore.shell.logs.lm_eval.results import EXPECTED, list_tasks, read_results
+from evalcore.shell.logs.lm_eval.results import EXPECTED, list_tasks, read_results, tell_misfit
 from evalcore.shell.logs.log import NOTHING, Reader
 from evalcore.shell.logs.paths import show_names
 from evalcore.shell.logs.search import ALL, FLAGS, NO_SAMPLES, Searched, refuse_other_rows
@@ -120,7 +120,8 @@ def _refuse_form(path: Path, form: str | None) -> None:
 def _lack(path: Path, what: str) -> EvalError:
     started = (path / "answers.jsonl").is_file()
     hint = "; its run has not scored a task yet: the same `evalcore run` goes on" if started else ""
-    return EvalError(f"{path}: {EXPECTED}; found {what} in it{hint}")
+    named = sorted(path.glob("results*.json")) if path.is_dir() else []
+    return EvalError(f"{path}: {EXPECTED}; {tell_misfit(named[0]) if named else f'found {what} in it'}{hint}")
 
 
 def _require_path(given: Path) -> Path:

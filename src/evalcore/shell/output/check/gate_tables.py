@@ -10,18 +10,16 @@ from evalcore.core.compare.gates import Gate
 from evalcore.shell.compare.check import Checked
 from evalcore.shell.output.check.gate_text import show_level, show_value
 from evalcore.shell.output.terminal.grid import Grid, GridColumn, Page, Section, draw_page, lay_grid, write_markdown
+from evalcore.shell.output.terminal.number_table import NumberName, build_name_columns
 from evalcore.shell.output.terminal.number_text import (
     ADJUSTED_P,
     DETECTABLE,
-    FILTER,
-    METRIC,
-    TASKS,
     VALUE,
     VERDICT,
     N,
     P,
-    name_number,
     show_difference,
+    show_ends,
     show_interval,
     show_number,
     show_p,
@@ -43,13 +41,6 @@ FINDS = {
 
 GateColumn = GridColumn[Gate]
 STATUS = GateColumn("", lambda gate: WORDS[gate.passed])
-NAMES = (
-    GateColumn(TASKS, lambda gate: gate.name, number=False),
-    GateColumn(METRIC, lambda gate: gate.key.metric, number=False),
-    GateColumn(FILTER, lambda gate: gate.key.filter, number=False),
-)
-NUMBER = GateColumn(TASKS, lambda gate: name_number(gate.name, gate.key), number=False)
-"""All names in one column, as a limit would name it, where the screen is narrow."""
 COUNT = GateColumn(N, lambda gate: f"{gate.n:,}" if gate.n else "")
 JUDGED = GateColumn(VERDICT, lambda gate: gate.verdict, number=False)
 
@@ -106,11 +97,16 @@ def _show_limits(gates: Sequence[Gate], checked: Checked) -> Page:
     )
     alpha = show_share(checked.alpha)
     if checked.strict:
-        return _build_page(gates, columns, "a gate fails if the number itself is on the wrong side of the limit")
+        return _build_page(
+            gates, checked, columns, "a gate fails if the number itself is on the wrong side of the limit"
+        )
     rule = f"a gate fails if its whole {level} interval is on the wrong side of the limit"
     if len(gates) == 1:
         return _build_page(
-            gates, columns, f"{rule}; a model exactly at the limit fails by luck in about {alpha} of all checks"
+            gates,
+            checked,
+            columns,
+            f"{rule}; a model exactly at the limit fails by luck in about {alpha} of all checks",
         )
     luck = (
         f"not corrected for {len(gates):,} limits: each fails by luck in about {alpha} of all checks of a model that is"
@@ -118,54 +114,11 @@ def _show_limits(gates: Sequence[Gate], checked: Checked) -> Page:
         else f"corrected for {len(gates):,} limits (Bonferroni): any fails by luck in at most {alpha} of all checks of"
         " a model that is"
     )
-    return _build_page(gates, columns, rule, f"{luck} exactly at all of them")
+    return _build_page(gates, checked, columns, rule, f"{luck} exactly at all of them")
 
 
 def _show_changes(gates: Sequence[Gate], checked: Checked) -> Page:
-    level = show_level(checked.difference_confidence or 0.0)
-    tests = sum(gate.adjusted is not None for gate in gates)
     judged = sum(gate.difference_ci is not None for gate in gates)
-    sure = (
-        GateColumn(
-            f"{level} interval",
-            lambda gate: " to ".join(map(show_difference, gate.difference_ci or ())),
-            "of the change",
-        ),
-    )
-    tested = (
-        GateColumn(
-            P,
-            lambda gate: show_p(gate.p_value),
-            "how often luck alone makes a run that is no worse look at least this much worse",
-            spare=4,
-        ),
-        GateColumn(
-            ADJUSTED_P,
-            lambda gate: show_p(gate.adjusted),
-            f"corrected for {tests:,} {'test' if tests == 1 else 'tests together'} ({checked.correction.name}); a gate"
-            f" fails if it is at most {checked.alpha:g}",
-            spare=3,
-        ),
-    )
-    shown = (
-        *sure,
-        GateColumn(
-            P,
-            lambda gate: show_p(gate.p_value),
-            "how often a run that is worse by exactly the margin looks at least this good; it is shown if that is at"
-            f" most {checked.alpha:g}",
-            spare=4,
-        ),
-    )
-    columns = (
-        COUNT,
-        GateColumn("run", lambda gate: show_value(gate.value), spare=1),
-        GateColumn("baseline", lambda gate: show_value(gate.baseline), spare=1),
-        GateColumn("change", lambda gate: show_difference(gate.difference), "run − baseline"),
-        *(tested if checked.margin is None else shown if checked.shown else sure),
-        GateColumn(DETECTABLE, lambda gate: show_number(gate.detectable), FINDS[checked.shown], spare=2),
-        JUDGED,
-    )
     corrected = f", corrected for {judged:,} of them (Bonferroni)" if checked.correction.corrects else ""
     rule = f"a gate fails if the whole interval is worse than the margin of {checked.margin or 0:g}{corrected}"
     if checked.shown:
@@ -173,7 +126,50 @@ def _show_changes(gates: Sequence[Gate], checked: Checked) -> Page:
             f"a gate fails unless a drop of more than the margin of {checked.margin:g} is excluded; if any number is"
             f" worse by that much, all gates pass in at most {show_share(checked.alpha)} of all checks"
         )
-    return _build_page(gates, columns, *([rule] if checked.margin is not None else []))
+    rules = [rule] if checked.margin is not None else []
+    wide, narrow = (_build_change_columns(gates, checked, decimals) for decimals in (4, 3))
+    return _build_page(gates, checked, wide, *rules, narrow=narrow)
+
+
+def _build_change_columns(gates: Sequence[Gate], checked: Checked, decimals: int) -> list[GateColumn]:
+    """The change with its interval; on a narrow screen p-values go first, and the run's number is the last to stay."""
+    alone = "; not corrected for the number of rows" if checked.margin is None and len(gates) > 1 else ""
+    return [
+        COUNT,
+        GateColumn("run", lambda gate: show_value(gate.value, decimals)),
+        GateColumn("baseline", lambda gate: show_value(gate.baseline, decimals), spare=1),
+        GateColumn("change", lambda gate: show_difference(gate.difference, decimals), "run − baseline"),
+        GateColumn(
+            f"{show_level(checked.difference_confidence or 0.0)} interval",
+            lambda gate: show_ends(gate.difference_ci, decimals),
+            f"of the change{alone}",
+        ),
+        *_build_test_columns(gates, checked),
+        GateColumn(DETECTABLE, lambda gate: show_number(gate.detectable, decimals), FINDS[checked.shown], spare=2),
+        JUDGED,
+    ]
+
+
+def _build_test_columns(gates: Sequence[Gate], checked: Checked) -> list[GateColumn]:
+    """The p-values by which gates are judged, if they are judged by any."""
+    if checked.margin is not None and not checked.shown:
+        return []
+    tests = sum(gate.adjusted is not None for gate in gates)
+    told = "how often luck alone makes a run that is no worse look at least this much worse"
+    if checked.shown:
+        told = (
+            "how often a run that is worse by exactly the margin looks at least this good; it is shown if that is at"
+            f" most {checked.alpha:g}"
+        )
+    together = (
+        f"corrected for {tests:,} {'test' if tests == 1 else 'tests together'} ({checked.correction.name}); a gate"
+        f" fails if it is at most {checked.alpha:g}"
+    )
+    adjusted = GateColumn(ADJUSTED_P, lambda gate: show_p(gate.adjusted), together, spare=3)
+    return [
+        GateColumn(P, lambda gate: show_p(gate.p_value), told, spare=4),
+        *([] if checked.shown else [adjusted]),
+    ]
 
 
 def _show_shares(gates: Sequence[Gate], checked: Checked) -> Page:
@@ -183,23 +179,36 @@ def _show_shares(gates: Sequence[Gate], checked: Checked) -> Page:
         GateColumn("limit", lambda gate: f"{SIGNS[kind]} {show_share(gate.limit or 0.0)}"),
         JUDGED,
     )
-    return _build_page(gates, columns, f"{kind}: {SHARES[kind]}")
+    return _build_page(gates, checked, columns, f"{kind}: {SHARES[kind]}")
 
 
 def _show_rules(gates: Sequence[Gate], checked: Checked) -> Page:
-    return _build_page(gates, (JUDGED,), "rules: what makes the scores must be the same (--rules-may-differ)")
+    return _build_page(gates, checked, (JUDGED,), "rules: what makes the scores must be the same (--rules-may-differ)")
 
 
-def _build_page(gates: Sequence[Gate], columns: Sequence[GateColumn], *rules: str) -> Page:
+def _build_page(
+    gates: Sequence[Gate],
+    checked: Checked,
+    columns: Sequence[GateColumn],
+    *rules: str,
+    narrow: Sequence[GateColumn] | None = None,
+) -> Page:
     """From all columns to those that no verdict can do without, its names in one; no filters if all are ``none``."""
-    filtered = any(gate.key.filter != "none" for gate in gates)
-    names = NAMES if filtered else NAMES[:2]
+    aliases = checked.aliases
+
+    def name(gate: Gate) -> NumberName:
+        return NumberName(aliases.get(gate.name, gate.name), gate.key)
+
+    names, joined = (build_name_columns(name, gates, joined=joined) for joined in (False, True))
     levels = sorted({0, *(column.spare for column in columns)}, reverse=True)
-    wide = (_build_grid(gates, [STATUS, *names, *_keep_columns(columns, level)]) for level in levels[:-1] or levels)
-    narrow = (
-        _build_grid(gates, [STATUS, NUMBER, *_keep_columns(columns, level)], 1, 20) for level in levels[1:] or levels
+    few = columns if narrow is None else narrow
+    return Page(
+        grids=(
+            *(_build_grid(gates, [STATUS, *names, *_keep_columns(columns, at)]) for at in levels[:-1] or levels),
+            *(_build_grid(gates, [STATUS, *joined, *_keep_columns(few, at)], 1, 18) for at in levels[1:] or levels),
+        ),
+        legend=rules,
     )
-    return Page(grids=(*wide, *narrow), legend=rules)
 
 
 def _keep_columns(columns: Sequence[GateColumn], level: int) -> list[GateColumn]:

@@ -77,10 +77,10 @@ def show_level(confidence: float) -> str:
     return show_share(round(confidence, 4 if confidence < 0.9999 else 9))
 
 
-def show_value(value: float | None) -> str:
+def show_value(value: float | None, decimals: int = 4) -> str:
     """A number, or that there is none.
 
     >>> show_value(0.5), show_value(None)
     ('0.5000', 'no value')
     """
-    return show_number(value, none="no value")
+    return show_number(value, decimals, none="no value")

@@ -10,23 +10,21 @@ from msgspec.structs import replace
 from evalcore.core.compare.lines import Comparison, ComparisonLine
 from evalcore.core.compare.verdicts.margins import tell_verdict
 from evalcore.shell.compare.compare import Compared
+from evalcore.shell.compare.run_names import Aliases
 from evalcore.shell.output.compare.footnotes import list_runs, list_sections, sum_up, tell_correction, tell_same
 from evalcore.shell.output.compare.line_order import collect_trees, place_lines
 from evalcore.shell.output.terminal.grid import Grid, GridColumn, Page, lay_grid
+from evalcore.shell.output.terminal.number_table import NumberName, build_name_columns
 from evalcore.shell.output.terminal.number_text import (
     ADJUSTED_P,
     ARROWS,
     DETECTABLE,
-    FILTER,
-    METRIC,
-    TASKS,
     VERDICT,
     N,
     P,
     head_interval,
-    indent_name,
-    name_number,
     show_difference,
+    show_ends,
     show_number,
     show_p,
     show_share,
@@ -71,26 +69,12 @@ def _count_moved(line: ComparisonLine) -> str:
     return f"{len(line.better):,} : {len(line.worse):,}" if known else ""
 
 
-def _show_ends(ci: tuple[float, float] | None, decimals: int) -> str:
-    return " to ".join(show_difference(end, decimals) for end in ci or ())
-
-
-def _build_name_columns(shape: PairShape, filtered: bool) -> list[GridColumn[Placed]]:
-    if shape.joined:
-        return [GridColumn(TASKS, lambda at: indent_name(at[0], name_number(at[1].name, at[1].key)), number=False)]
-    return [
-        GridColumn(TASKS, lambda at: indent_name(at[0], at[1].name), number=False, once=True),
-        GridColumn(METRIC, lambda at: at[1].key.metric, number=False),
-        *([GridColumn(FILTER, lambda at: at[1].key.filter, number=False)] if filtered else []),
-    ]
-
-
 def _build_columns(comparison: Comparison, decimals: int, alpha: float) -> list[GridColumn[Placed]]:
     level, adjusted = show_share(comparison.confidence), comparison.correction.corrects
     several = adjusted and comparison.family > 1
     together = GridColumn[Placed](
         "adjusted interval",
-        lambda at: _show_ends(at[1].adjusted_ci, decimals),
+        lambda at: show_ends(at[1].adjusted_ci, decimals),
         f"widened for the number of rows: all of them together contain all differences {level} of the time; "
         "the adjusted p is sharper, so one may reach 0 beside a verdict",
         spare=3,
@@ -115,7 +99,7 @@ def _build_columns(comparison: Comparison, decimals: int, alpha: float) -> list[
         GridColumn("A − B", lambda at: show_difference(at[1].difference, decimals), "A's number minus B's"),
         GridColumn(
             head_interval(comparison.confidence),
-            lambda at: _show_ends(at[1].ci, decimals),
+            lambda at: show_ends(at[1].ci, decimals),
             f"about {level} of intervals made this way contain the difference on all documents like these; not "
             "corrected for the number of rows",
         ),
@@ -152,10 +136,10 @@ def _build_columns(comparison: Comparison, decimals: int, alpha: float) -> list[
 
 def build_pair_page(compared: Compared) -> Page:
     """The page of two runs."""
-    comparison, alpha = compared.comparisons[0], round(compared.alpha, 9)
+    comparison, alpha, aliases = compared.comparisons[0], round(compared.alpha, 9), compared.aliases
     placed = place_lines(comparison.lines, collect_trees(compared))
     return Page(
-        grids=tuple(_build_grid(comparison, placed, shape, alpha) for shape in SHAPES),
+        grids=tuple(_build_grid(comparison, placed, shape, alpha, aliases) for shape in SHAPES),
         lead=compared.lead,
         title=list_runs(compared),
         legend=(tell_correction(comparison.correction, comparison.family, alpha),),
@@ -163,10 +147,14 @@ def build_pair_page(compared: Compared) -> Page:
     )
 
 
-def _build_grid(comparison: Comparison, placed: Sequence[Placed], shape: PairShape, alpha: float) -> Grid:
+def _build_grid(
+    comparison: Comparison, placed: Sequence[Placed], shape: PairShape, alpha: float, aliases: Aliases
+) -> Grid:
     columns = _build_columns(comparison, shape.decimals, alpha)
     kept = [column for column in columns if not column.spare or column.spare > shape.dropped]
-    names = _build_name_columns(shape, any(line.key.filter != "none" for line in comparison.lines))
+    names = build_name_columns(
+        lambda at: NumberName(aliases.get(at[1].name, at[1].name), at[1].key, at[0]), placed, joined=shape.joined
+    )
     grid = lay_grid(
         [*names, *kept],
         placed,

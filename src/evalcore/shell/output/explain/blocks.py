@@ -18,12 +18,16 @@ CELL = 160
 
 
 class Block(Struct, frozen=True):
-    """A head; under it sentences, lines of a text that is shown as it is, a grid, what its columns mean."""
+    """A head; under it sentences, lines of a text that is shown as it is, a grid, what its columns mean.
+
+    The grid may have ``narrower`` forms, the narrowest last.
+    """
 
     head: str
     notes: tuple[str, ...] = ()
     text: tuple[str, ...] = ()
     grid: Grid | None = None
+    narrower: tuple[Grid, ...] = ()
     legend: tuple[str, ...] = ()
 
 
@@ -43,7 +47,7 @@ def draw_blocks(blocks: Iterable[Block], screen: Screen = PIPE) -> str:
         parts = [f"{bold}{visible(block.head)}{plain}", *(f"  {visible(note)}" for note in block.notes)]
         parts += [f"  {visible(line)}" for line in block.text]
         if block.grid is not None:
-            page = Page(grids=(block.grid,), legend=block.legend)
+            page = Page(grids=(block.grid, *block.narrower), legend=block.legend)
             drawn = draw_page(page, inner)
             parts += ["  " + line if line else "" for line in drawn.rstrip("\n").split("\n")]
         out.append("\n".join(part.rstrip() for part in parts) + "\n")

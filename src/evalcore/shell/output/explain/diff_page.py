@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from evalcore.core.lm_eval.sample_log import thaw
 from evalcore.core.records.outcome import Ok, Outcome
 from evalcore.core.records.request import LogLikelihood, Options
+from evalcore.shell.compare.run_names import Aliases
 from evalcore.shell.explain.agreement import Traced
 from evalcore.shell.explain.changes import KINDS, TaskDiff
 from evalcore.shell.explain.diff import Detail, Diffed, NumberChange
@@ -32,7 +33,7 @@ def build_diff(diffed: Diffed) -> tuple[Block, ...]:
     return (
         head,
         *_show_numbers(diffed),
-        *build_stages(diffed.stages),
+        *build_stages(diffed.stages, diffed.aliases),
         *_tell_other_answers(diffed),
         *_tell_one_sided(diffed),
         *_tell_options(diffed),
@@ -55,7 +56,8 @@ def summarise_diff(diffed: Diffed) -> str:
 
 
 def _show_numbers(diffed: Diffed) -> Iterable[Block]:
-    lines = [_list_cells(number, diffed.tasks) for number in diffed.numbers]
+    aliases = diffed.aliases
+    lines = [_list_cells(number, diffed.tasks, aliases) for number in diffed.numbers]
     pairs = list(zip(diffed.numbers, lines, strict=True))
     moved = [(one, line) for one, line in pairs if one.before != one.after or any(map(int, filter(None, line[6:])))]
     count = len(pairs) - len(moved)
@@ -66,7 +68,7 @@ def _show_numbers(diffed: Diffed) -> Iterable[Block]:
         yield Block("Numbers", (still,))
         return
     lines = [line for _, line in moved]
-    heads = (TASKS, METRIC, FILTER, "before", "after", "after − before", *KINDS, "other text only")
+    heads = (TASKS, FILTER, METRIC, "before", "after", "after − before", *KINDS, "other text only")
     used = [at for at in range(len(heads)) if at < 6 or any(line[at] not in ("", "0") for line in lines)]
     grid = Grid(
         heads=tuple(heads[at] for at in used),
@@ -78,9 +80,10 @@ def _show_numbers(diffed: Diffed) -> Iterable[Block]:
     yield Block("Numbers", (still,) if count else (), grid=grid, legend=legend)
 
 
-def _list_cells(number: NumberChange, tasks: Sequence[TaskDiff]) -> tuple[str, ...]:
+def _list_cells(number: NumberChange, tasks: Sequence[TaskDiff], aliases: Aliases) -> tuple[str, ...]:
     ends = (show_number(value, none="none") for value in (number.before, number.after))
-    head = (number.name, number.key.metric, number.key.filter, *ends, show_difference(number.moved))
+    name = aliases.get(number.name, number.name)
+    head = (name, number.key.filter, number.key.metric, *ends, show_difference(number.moved))
     diff = None if number.group else next((task for task in tasks if task.task == number.name), None)
     if diff is None:
         return (*head, *("",) * (len(KINDS) + 1))

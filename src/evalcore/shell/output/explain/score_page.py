@@ -13,13 +13,14 @@ from evalcore.shell.explain.agreement import Traced
 from evalcore.shell.explain.explain import Explained
 from evalcore.shell.output.explain.blocks import Block, show_cell
 from evalcore.shell.output.terminal.grid import Grid, GridColumn, lay_grid
-from evalcore.shell.output.terminal.number_text import FILTER, METRIC, TASKS, VALUE, N, show_difference, show_number
+from evalcore.shell.output.terminal.number_table import NumberName, build_name_columns
+from evalcore.shell.output.terminal.number_text import FILTER, METRIC, VALUE, N, show_difference, show_number
 
 
 def build_scores(explained: Explained) -> Iterable[Block]:
     """Every score with how it came about; what each reply got only where there are several."""
     lines = tuple(line for key in explained.keys for line in _list_scores(explained, key))
-    heads, numbers = (METRIC, FILTER, "reply", "score", "how"), (False, False, True, True, False)
+    heads, numbers = (FILTER, METRIC, "reply", "score", "how"), (False, False, True, True, False)
     if lines:
         several = any(line[2] for line in lines)
         kept = [at for at in range(len(heads)) if several or at != 2]
@@ -41,7 +42,7 @@ def _list_scores(explained: Explained, key: MetricKey) -> Iterable[tuple[str, ..
     logged = explained.logged.scores.get(str(key))
     score, why = tell_score(logged, again)
     recorded = "as it was recorded" if logged is not None and again is None else ""
-    yield key.metric, key.filter, "", score, _join_reasons(tell_how(traced, key) or recorded, why)
+    yield key.filter, key.metric, "", score, _join_reasons(tell_how(traced, key) or recorded, why)
     name, judged = key.metric.partition("@")[0], _list_judged(traced, key)
     first = next(one for one in explained.keys if one.filter == key.filter and one.metric.partition("@")[0] == name)
     if len(judged) > 1 and key == first:
@@ -102,9 +103,6 @@ def _show_score(score: object) -> str:
 # --- its part in every number --------------------------------------------------------------------------------------
 
 PARTS: tuple[GridColumn[Contribution], ...] = (
-    GridColumn(TASKS, lambda part: part.name, number=False),
-    GridColumn(METRIC, lambda part: part.key.metric, number=False),
-    GridColumn(FILTER, lambda part: part.key.filter, number=False),
     GridColumn(N, lambda part: f"{part.n:,}"),
     GridColumn(VALUE, lambda part: show_number(part.value)),
     GridColumn("without it", lambda part: show_number(part.without)),
@@ -117,13 +115,19 @@ PARTS: tuple[GridColumn[Contribution], ...] = (
         "pull",
         lambda part: show_difference(part.influence, 6),
         "how far the document pulls the value away from the rest of its task, the number of documents being given",
+        spare=2,
     ),
     GridColumn(
         "weight",
         lambda part: "" if part.weight is None else f"{part.weight:.6f}",
         "its share in the value, where every document of a task counts alike",
+        spare=1,
     ),
 )
+
+
+PART_SHAPES = ((0, False), (1, False), (2, False), (2, True))
+"""How many columns are left out on a narrow screen, and whether all names of a number are in one."""
 
 
 def build_contributions(explained: Explained) -> Iterable[Block]:
@@ -131,4 +135,14 @@ def build_contributions(explained: Explained) -> Iterable[Block]:
     parts = explained.contributions
     if parts:
         reasons = dict.fromkeys(f"{part.name}, {part.key}: {part.reason}" for part in parts if part.reason)
-        yield Block("Contribution", tuple(reasons), grid=lay_grid(PARTS, parts, bold=lambda part: part.group))
+        grid, *narrower = (_build_part_grid(explained, dropped, joined) for dropped, joined in PART_SHAPES)
+        yield Block("Contribution", tuple(reasons), grid=grid, narrower=tuple(narrower))
+
+
+def _build_part_grid(explained: Explained, dropped: int, joined: bool) -> Grid:
+    parts, aliases = explained.contributions, explained.aliases
+    names = build_name_columns(
+        lambda part: NumberName(aliases.get(part.name, part.name), part.key), parts, joined=joined
+    )
+    kept = [column for column in PARTS if not column.spare or column.spare > dropped]
+    return lay_grid([*names, *kept], parts, bold=lambda part: part.group, gap=1 if joined else 2, readable=20)

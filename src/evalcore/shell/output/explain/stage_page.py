@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from evalcore.core.explain.stages import LIKE, STAGE_NAMES
+from evalcore.shell.compare.run_names import Aliases
 from evalcore.shell.explain.backends import BackendDiff, Parted, TaskStages
 from evalcore.shell.output.explain.blocks import Block
 from evalcore.shell.output.terminal.grid import Grid
@@ -16,7 +17,7 @@ SHOWN = 3
 TOTAL = "in total"
 
 
-def build_stages(found: BackendDiff | None) -> Iterable[Block]:
+def build_stages(found: BackendDiff | None, aliases: Aliases) -> Iterable[Block]:
     """The blocks of two backends: how many documents part at which stage, and the first of each."""
     if found is None:
         return
@@ -29,7 +30,9 @@ def build_stages(found: BackendDiff | None) -> Iterable[Block]:
         yield Block(head, (told, *silent))
         return
     used = [name for name in STAGE_NAMES if found.counts[name]]
-    rows = [(task.task, task.both, task.counts) for task in found.tasks] + [(TOTAL, both, found.counts)]
+    rows = [(aliases.get(task.task, task.task), task.both, task.counts) for task in found.tasks] + [
+        (TOTAL, both, found.counts)
+    ]
     grid = Grid(
         heads=(TASKS, "documents", "the same", *used),
         numbers=(False, *(True,) * (len(used) + 2)),

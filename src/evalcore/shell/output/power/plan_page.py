@@ -10,17 +10,10 @@ from operator import attrgetter
 from evalcore.core.compare.power import PowerGoal, PowerPlan
 from evalcore.core.stats.noise import question_stderr
 from evalcore.shell.compare.power import Planned
+from evalcore.shell.compare.run_names import Aliases
 from evalcore.shell.output.terminal.grid import Grid, GridColumn, Page, Section, lay_grid
-from evalcore.shell.output.terminal.number_text import (
-    METRIC,
-    TASKS,
-    N,
-    indent_name,
-    name_metric,
-    name_number,
-    show_number,
-    show_share,
-)
+from evalcore.shell.output.terminal.number_table import NumberName, build_name_columns
+from evalcore.shell.output.terminal.number_text import N, show_number, show_share
 
 MOST = 20
 LEVELS = range(1, 6)
@@ -40,14 +33,17 @@ def build_page(planned: Planned) -> Page:
     empty = [f"{plan.known.name} {plan.known.key}: {plan.known.reason}" for plan in silent]
     left = (f"and {len(empty) - MOST} more",) if len(empty) > MOST else ()
     kept = [[column for column in columns if not column.spare or column.spare >= level] for level in LEVELS]
+    name = partial(_name_plan, planned.aliases)
+    names = build_name_columns(name, shown)
+    joined = build_name_columns(name, joined=True)
     sections = (
         Section("Nothing to plan from:", (*empty[:MOST], *left), "red"),
         Section("Warnings:", planned.notes, "yellow"),
     )
     return Page(
         grids=(
-            *(_build_grid(shown, [*NAMES, *some]) for some in kept),
-            *(_build_grid(shown, [WHOLE, *some], gap=1, readable=24) for some in kept[2:]),
+            *(_build_grid(shown, [*names, *some]) for some in kept),
+            *(_build_grid(shown, [*joined, *some], gap=1, readable=24) for some in kept[2:]),
         ),
         lead=planned.lead,
         title=(f"Read {' and '.join(planned.read)}", _write_title(planned.plans, planned.asked)),
@@ -169,13 +165,9 @@ def _build_grid(plans: Sequence[PowerPlan], columns: Sequence[PlanColumn], gap: 
     return lay_grid(columns, plans, bold=group, place=name, gap=gap, readable=readable)
 
 
-NAMES = (
-    PlanColumn(TASKS, lambda plan: indent_name(plan.known.depth, plan.known.name), number=False, once=True),
-    PlanColumn(METRIC, lambda plan: name_metric(plan.known.key), number=False),
-)
-WHOLE = PlanColumn(
-    TASKS, lambda plan: indent_name(plan.known.depth, name_number(plan.known.name, plan.known.key)), number=False
-)
+def _name_plan(aliases: Aliases, plan: PowerPlan) -> NumberName:
+    known = plan.known
+    return NumberName(aliases.get(known.name, known.name), known.key, known.depth)
 
 
 def _show_digits(value: float | None) -> str:

@@ -12,10 +12,15 @@ from evalcore.core.ledger import Ledger, count_outcomes
 from evalcore.core.records.column import Column
 from evalcore.core.records.outcome import FAILED, UNSCORABLE
 from evalcore.core.records.report import Report, TaskReport
+from evalcore.shell.safety.safe_text import shorten
 
 KINDS = ((FAILED, "failed"), (UNSCORABLE, "unscorable"))
 WORDS = {"failed": "failed", "unscorable": "could not be scored"}
-PLACE = re.compile(r" - at \S+( doc \S+)?.*$", re.DOTALL)
+ASIDE = re.compile(r"( \(\d+ tries\))?( - at \S+( doc \S+)?.*)?\Z", re.DOTALL)
+"""What tells documents apart that have no score for the same reason."""
+
+ROOM = 210
+"""The characters that the reasons of a line share, so that none of them is cut off with the line."""
 
 
 class Lost(Struct, frozen=True):
@@ -51,7 +56,7 @@ def _list_reasons(column: Column, code: int) -> Iterable[tuple[int, str, int]]:
     reasons, here = dict(column.reasons), column.status.data == code
     keys = column.keys.ints[here].tolist()
     times = [1] * len(keys) if column.times is None else column.times.ints[here].tolist()
-    told = (PLACE.sub("", reasons.get(key, "")) or "no reason given" for key in keys)
+    told = (ASIDE.sub("", reasons.get(key, "")) or "no reason given" for key in keys)
     return zip(keys, told, times, strict=True)
 
 
@@ -93,6 +98,7 @@ def tell_reasons(reasons: Sequence[tuple[str, int]], most: int = 3) -> str:
     >>> tell_reasons([("timeout", 2), ("reset", 1)], 1)
     '2 timeout, and 1 more reasons'
     """
-    shown = [f"{count} {reason}" for reason, count in reasons[:most]]
+    room = ROOM // max(min(len(reasons), most), 1)
+    shown = [f"{count} {shorten(reason, room)}" for reason, count in reasons[:most]]
     left = len(reasons) - most
     return ", ".join([*shown, *([f"and {left} more reasons"] if left > 0 else [])])

@@ -1,8 +1,12 @@
-"""The table for people, drawn by rich: as wide as a terminal allows, as wide as it likes in a pipe."""
+"""The table for people, drawn by rich: as wide as a terminal allows, as wide as it likes in a pipe.
+
+Its cells that name a number are those of the tables of every command.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -27,7 +31,49 @@ from evalcore.shell.output.terminal.number_text import (
 from evalcore.shell.output.terminal.screen import PIPE, Screen
 from evalcore.shell.safety.safe_text import shorten
 
+T = TypeVar("T")
+
 MOST_NOTES = 20
+
+
+class NumberName(Struct, frozen=True):
+    """A number in a table: the task or group as the table calls it, metric and filter, and how deep it stands."""
+
+    task: str
+    key: MetricKey
+    depth: int = 0
+
+
+def build_name_columns(
+    name: Callable[[T], NumberName], rows: Iterable[T] = (), *, filtered: bool = False, joined: bool = False
+) -> tuple[GridColumn[T], ...]:
+    """The cells that name a number, in one order everywhere: task, filter and metric; ``joined``, all in one.
+
+    There is no column of filters where no row has any, unless there is one anyway (``filtered``).
+
+    >>> columns = build_name_columns(lambda row: NumberName(row, MetricKey("em", "raw"), 1), ["t"])
+    >>> [(column.head, column.cell("t")) for column in columns]
+    [('Tasks', ' - t'), ('Filter', 'raw'), ('Metric', 'em')]
+    >>> [column.cell("t") for column in build_name_columns(lambda row: NumberName(row, MetricKey("em")), joined=True)]
+    ['t/em']
+    """
+
+    def join(row: T) -> str:
+        number = name(row)
+        whole = name_number(number.task, number.key) if number.key.metric else number.task
+        return indent_name(number.depth, whole)
+
+    def indent(row: T) -> str:
+        return indent_name(name(row).depth, name(row).task)
+
+    if joined:
+        return (GridColumn(TASKS, join, number=False),)
+    filters = GridColumn[T](FILTER, lambda row: name(row).key.filter, number=False)
+    return (
+        GridColumn(TASKS, indent, number=False, once=True),
+        *((filters,) if filtered or any(name(row).key.filter != "none" for row in rows) else ()),
+        GridColumn(METRIC, lambda row: name(row).key.metric, number=False),
+    )
 
 
 class TableShape(Struct, frozen=True):
@@ -64,25 +110,27 @@ do not fit either, the terminal wraps the lines.
 Columns = tuple[GridColumn[NumberRow], ...]
 
 
-NAMES: Columns = (
-    GridColumn(TASKS, lambda row: indent_name(row.depth, row.alias), number=False, once=True),
-    GridColumn("Version", lambda row: row.version, number=False, once=True, spare=1),
-    GridColumn(FILTER, lambda row: row.filter, number=False),
-    GridColumn("n-shot", lambda row: "" if row.shots is None else str(row.shots), once=True, spare=2),
-    GridColumn(METRIC, lambda row: row.metric, number=False),
+VERSION: GridColumn[NumberRow] = GridColumn("Version", lambda row: row.version, number=False, once=True, spare=1)
+SHOTS: GridColumn[NumberRow] = GridColumn(
+    "n-shot", lambda row: "" if row.shots is None else str(row.shots), once=True, spare=2
 )
-JOINED: GridColumn[NumberRow] = GridColumn(TASKS, lambda row: indent_name(row.depth, _join_names(row)), number=False)
 
 
-def _join_names(row: NumberRow) -> str:
-    return name_number(row.alias, MetricKey(row.metric, row.filter)) if row.metric else row.alias
+def _name_row(row: NumberRow) -> NumberName:
+    return NumberName(row.alias, MetricKey(row.metric, row.filter), row.depth)
+
+
+def _list_name_columns(*, joined: bool) -> Columns:
+    """The names of a number and, as lm-eval has them between these, its task's version and shots."""
+    task, *key = build_name_columns(_name_row, filtered=True, joined=joined)
+    return (task, VERSION, key[0], SHOTS, key[1]) if key else (task,)
 
 
 def _build_columns(confidence: float, shape: TableShape) -> Columns:
     level, interval = show_share(confidence), head_interval(confidence)
     dash = " to " if shape.interval == 4 else "–"
     return (
-        *([JOINED] if shape.joined else NAMES),
+        *_list_name_columns(joined=shape.joined),
         GridColumn("", lambda row: ARROWS[row.higher]),
         GridColumn(
             VALUE,

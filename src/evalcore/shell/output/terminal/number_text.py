@@ -26,6 +26,15 @@ def head_interval(confidence: float) -> str:
     return f"{show_share(confidence)} interval"
 
 
+def show_ends(ci: tuple[float, float] | None, decimals: int) -> str:
+    """The ends of an interval of a difference.
+
+    >>> show_ends((-0.25, 0.5), 3), show_ends(None, 3)
+    ('-0.250 to +0.500', '')
+    """
+    return " to ".join(show_difference(end, decimals) for end in ci or ())
+
+
 def indent_name(depth: int, name: str) -> str:
     """A name as far in as it is deep: that of a task begins under that of its group.
 
