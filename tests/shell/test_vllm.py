@@ -213,6 +213,28 @@ def test_wrong_arguments_are_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
         opened({"pretrained": "toy"})
 
 
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [
+        (RuntimeError("CUDA out of memory. Tried 2 GiB.\nMore"), r"CUDA out of memory\. Tried 2 GiB\.; try a smaller"),
+        (ValueError("Token id 99 is out of vocabulary"), r"Token id 99 is out of vocabulary; are max_model_len \(40\)"),
+        (AssertionError(), "AssertionError; what vLLM wrote above says why"),
+    ],
+)
+def test_an_engine_that_fails_ends_in_a_line(raised: Exception, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = find_backend("vllm").open({"pretrained": "toy", "batch_size": 1})
+    replies = model.ask([Question(LogLikelihood("a", "b")), Question(LogLikelihood("a", "c"))])
+    assert isinstance(next(replies), Heard)
+
+    def fail(*given: object, **more: object) -> None:
+        raise raised
+
+    monkeypatch.setattr(LLM, "generate", fail)
+    with pytest.raises(EvalError, match=f"^the model cannot go on: {told}") as wrong:
+        list(replies)
+    assert "\n" not in str(wrong.value)
+
+
 @pytest.mark.parametrize("value", [float("nan"), 0.5])
 def test_log_probabilities_that_cannot_be_are_refused(value: float) -> None:
     rows = [None, {7: SimpleNamespace(logprob=-0.5, rank=1)}, {8: SimpleNamespace(logprob=value, rank=1)}]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from evalcore.core.records.errors import EvalError, require
+from evalcore.shell.models.breakdown import first_line
 from evalcore.shell.models.checkpoint import list_remote_code, name_all, refuse_foreign_code
 from evalcore.shell.models.model import Backend, Heard, Model, Notice, Question
 from evalcore.shell.models.vllm.vllm_settings import ARGUMENTS, WHERE, VllmSettings, read_settings
@@ -38,9 +39,8 @@ def open_vllm(given: Mapping[str, object]) -> Model:
         llm = vllm.LLM(**_list_arguments(settings))
     except EvalError:
         raise
-    except (OSError, ValueError, ImportError, RuntimeError, KeyError) as wrong:
-        told = (str(wrong).strip() or type(wrong).__name__).splitlines()[0]
-        raise EvalError(f"vLLM cannot load {settings.pretrained}: {told}{WHERE}") from wrong
+    except Exception as wrong:  # vLLM, transformers and models may raise anything
+        raise EvalError(f"vLLM cannot load {settings.pretrained}: {first_line(wrong)}{WHERE}") from wrong
     tokenizer = llm.get_tokenizer()
     begins = HfSettings(
         pretrained=settings.pretrained, add_bos_token=settings.add_bos_token, prefix_token_id=settings.prefix_token_id

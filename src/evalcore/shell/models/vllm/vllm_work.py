@@ -13,6 +13,7 @@ from evalcore.core.records.document import request_key
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Failure, Generate, Likelihood, LogLikelihood, Rolling
 from evalcore.shell.answerlog.spent import Spent
+from evalcore.shell.models.breakdown import end_in_sentence, lacks_memory
 from evalcore.shell.models.decode import add_likelihoods, cut_text, read_decoding
 from evalcore.shell.models.hf.tokenizer import TextEncoder
 from evalcore.shell.models.model import Heard, Notice, Question, fit_reply
@@ -45,6 +46,18 @@ class Prompts(Struct, frozen=True):
 
 def answer_questions(engine: VllmEngine, questions: Sequence[Question]) -> Iterator[Heard | Notice]:
     """Answer questions batch by batch; vLLM orders the requests of a batch by itself."""
+    return end_in_sentence(_answer_all(engine, questions), lambda wrong: _advise(wrong, engine))
+
+
+def _advise(wrong: Exception, engine: VllmEngine) -> str:
+    if lacks_memory(wrong):
+        return f"; try a smaller max_model_len (now {engine.longest}), max_num_seqs or gpu_memory_utilization"
+    if isinstance(wrong, ValueError):  # what vLLM raises for a prompt that it refuses
+        return f"; are max_model_len ({engine.longest}) and the tokenizer those of the model?"
+    return "; what vLLM wrote above says why. Answers that were logged stay"
+
+
+def _answer_all(engine: VllmEngine, questions: Sequence[Question]) -> Iterator[Heard | Notice]:
     worn = 0
     for start in range(0, len(questions), engine.settings.batch):
         ready = list[Prompts]()
