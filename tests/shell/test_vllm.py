@@ -80,8 +80,11 @@ class LLM:
     def get_tokenizer(self) -> Tokenizer:
         return Tokenizer()
 
-    def generate(self, prompts: list[dict[str, list[int]]], how: list[SamplingParams], use_tqdm: bool) -> list[object]:
+    def generate(
+        self, prompts: list[dict[str, list[int]]], how: list[SamplingParams], use_tqdm: bool, lora_request: object
+    ) -> list[object]:
         assert len(prompts) == len(how)
+        LLM.made.lora = lora_request
         LLM.made.asked.append(list(zip(prompts, how, strict=True)))
         return [self.answer(one["prompt_token_ids"], two) for one, two in zip(prompts, how, strict=True)]
 
@@ -113,7 +116,11 @@ class LLM:
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     module = ModuleType("vllm")
     vars(module).update({"LLM": LLM, "SamplingParams": SamplingParams, "__version__": "0.0"})
+    adapters = ModuleType("vllm.lora.request")
+    vars(adapters).update({"LoRARequest": lambda *given: given})
     monkeypatch.setitem(sys.modules, "vllm", module)
+    monkeypatch.setitem(sys.modules, "vllm.lora", ModuleType("vllm.lora"))
+    monkeypatch.setitem(sys.modules, "vllm.lora.request", adapters)
 
 
 def ask(*requests: Request, **given: object) -> list[Reply]:

@@ -25,13 +25,14 @@ Pair = tuple[Tokens, Tokens]
 
 
 class VllmEngine(Struct, frozen=True):
-    """A loaded model, its tokenizer, how many positions it has, and how sampling parameters are made."""
+    """A loaded model, its tokenizer, how many positions it has, how sampling parameters are made, and its adapter."""
 
     llm: Any
     sampling: Any
     encoder: TextEncoder
     settings: VllmSettings
     longest: int
+    adapter: Any = None
 
 
 class Prompts(Struct, frozen=True):
@@ -70,7 +71,8 @@ def _answer_all(engine: VllmEngine, questions: Sequence[Question]) -> Iterator[H
                 yield Heard(at, Failure(str(wrong)))
         prompts = [{"prompt_token_ids": [*one, *two]} for work in ready for one, two in work.pairs]
         how = [work.how for work in ready for _ in work.pairs]
-        outputs = iter(engine.llm.generate(prompts, how, use_tqdm=False) if prompts else ())
+        made = engine.llm.generate(prompts, how, use_tqdm=False, lora_request=engine.adapter) if prompts else ()
+        outputs = iter(made)
         for place, work in enumerate(ready, 1):
             mine = [next(outputs) for _ in work.pairs]
             heard = _read_outputs(engine, work, questions[work.at], mine)
