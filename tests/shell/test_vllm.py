@@ -20,6 +20,9 @@ from evalcore.shell.models.vllm.vllm_work import read_likelihood
 LETTERS = "^abcdefgh .?"
 """The vocabulary; the first is the beginning and the end of a text."""
 
+SPECIAL = "?"
+"""A token that vLLM leaves out of texts unless told otherwise."""
+
 
 class Tokenizer:
     """Characters as tokens."""
@@ -60,9 +63,11 @@ class SamplingParams:
             "seed",
             "prompt_logprobs",
             "detokenize",
+            "skip_special_tokens",
+            "spaces_between_special_tokens",
         }
         assert set(given) <= known
-        vars(self).update({"stop": None, "prompt_logprobs": None, **given})
+        vars(self).update({"stop": None, "prompt_logprobs": None, "skip_special_tokens": True, **given})
 
 
 class LLM:
@@ -98,7 +103,7 @@ class LLM:
             if token == 0:
                 finish = "stop"
                 break
-            text += LETTERS[token]
+            text += "" if LETTERS[token] == SPECIAL and how.skip_special_tokens else LETTERS[token]  # type: ignore[attr-defined]
             if stops := [one for one in how.stop or () if one in text]:  # type: ignore[attr-defined]
                 text, finish = text.partition(stops[0])[0], "stop"
                 break
@@ -177,6 +182,13 @@ def test_a_stop_string_after_thoughts_is_why_a_text_ended() -> None:
     model = find_backend("vllm").open({"pretrained": "toy", "think_end_token": "d"})
     asked = [Question(Generate("a", options(until=[stop], max_gen_toks=6))) for stop in "fc"]
     assert [(one.reply, one.finish) for one in model.ask(asked)] == [("e", "stop"), ("efg", "length")]
+
+
+def test_stop_strings_and_ends_of_thoughts_may_be_special_tokens() -> None:
+    [stopped] = ask(Generate("g", options(until=["?"], max_gen_toks=9)))
+    [thought] = ask(Generate("g", options(until=["h"], max_gen_toks=9)), think_end_token="?")
+    assert (stopped, thought) == ("h .", "")
+    assert LLM.made.asked[0][0][1].stop is None
 
 
 def test_how_many_requests_lost_their_beginning_is_said() -> None:

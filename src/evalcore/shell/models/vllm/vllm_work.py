@@ -91,7 +91,8 @@ def _prepare_prompts(engine: VllmEngine, at: int, question: Question) -> Prompts
             told = f"expected max_gen_toks below the {engine.longest} positions of the model, got {how.max_gen_toks}"
             raise EvalError(told)
         seed = int(request_key(str(engine.settings.seed), request, {}, question.repeat), 16) % SEEDS
-        stops = None if engine.settings.think_end_token else [one for one in how.until if one] or None
+        thinks = engine.settings.think_end_token  # as in lm-eval, a stop string in a thought ends nothing
+        stops = None if thinks else [one for one in how.until if one] or None
         parameters = engine.sampling(
             temperature=how.temperature,
             top_k=how.top_k,
@@ -100,6 +101,8 @@ def _prepare_prompts(engine: VllmEngine, at: int, question: Question) -> Prompts
             max_tokens=how.max_gen_toks,
             stop=stops,
             seed=seed,
+            skip_special_tokens=False,  # as in lm-eval: a stop string, or the end of thinking, may be such a token
+            spaces_between_special_tokens=False,
         )
         tokens = encode(request.prompt) or (prefix,)
         return Prompts(at, ((tokens[-room:], ()),), parameters, how.until, len(tokens) > room)
