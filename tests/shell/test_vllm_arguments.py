@@ -11,7 +11,7 @@ import pytest
 
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import LogLikelihood
-from evalcore.shell.models import find_backend
+from evalcore.shell.models import find_backend, open_backend
 from evalcore.shell.models.model import Question
 from evalcore.shell.models.vllm.engine_settings import EngineLayout, EngineSettings
 from evalcore.shell.models.vllm.vllm_settings import ARGUMENTS, ELSEWISE, VllmSettings, read_settings
@@ -67,6 +67,11 @@ def test_every_argument_of_lm_eval_is_known_by_name() -> None:
 def test_what_cannot_be_honoured_is_refused_with_a_reason(given: dict[str, object], why: str) -> None:
     with pytest.raises(EvalError, match=f"{re.escape(why)}.* - at model_args of vllm"):
         OPEN({"pretrained": "m", **given})
+
+
+def test_a_refusal_ends_with_its_own_advice() -> None:
+    with pytest.raises(EvalError, match=r"at model_args of vllm$"):
+        open_backend(find_backend("vllm"), {"pretrained": "m", "data_parallel_size": 4})
 
 
 def test_what_vllm_takes_is_handed_over() -> None:

@@ -20,6 +20,10 @@ class Elsewise(Struct, frozen=True):
     why: str
 
 
+class NotHonoured(EvalError):
+    """A known argument that cannot do here what it does in lm-eval: the message has the advice that helps."""
+
+
 def leave_out(given: Mapping[str, object], known: Mapping[str, Elsewise], where: str) -> dict[str, object]:
     """Leave out what is not given and what does nothing; refuse a value that would do something in lm-eval.
 
@@ -28,13 +32,13 @@ def leave_out(given: Mapping[str, object], known: Mapping[str, Elsewise], where:
     {'pretrained': 'm'}
     >>> leave_out({"tp_plan": "auto"}, known, "")
     Traceback (most recent call last):
-    evalcore.EvalError: tp_plan: auto is not supported: it needs torchrun
+    evalcore.shell.models.model_args.NotHonoured: tp_plan: auto is not supported: it needs torchrun
     """
     named = {key: value for key, value in given.items() if value is not None}
     for name in [name for name in known if name in named]:
         value, fine = named.pop(name), known[name].fine
         if fine and str(value).lower() not in fine:
-            raise EvalError(f"{name}: {value} is not supported: {known[name].why}{where}")
+            raise NotHonoured(f"{name}: {value} is not supported: {known[name].why}{where}")
     return named
 
 
