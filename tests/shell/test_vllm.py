@@ -20,6 +20,9 @@ from evalcore.shell.models.vllm.vllm_work import read_likelihood
 LETTERS = "^abcdefgh .?"
 """The vocabulary; the first is the beginning and the end of a text."""
 
+SPECIAL = "?"
+"""A token that vLLM leaves out of texts unless told otherwise."""
+
 
 class Tokenizer:
     """Characters as tokens."""
@@ -60,9 +63,11 @@ class SamplingParams:
             "seed",
             "prompt_logprobs",
             "detokenize",
+            "skip_special_tokens",
+            "spaces_between_special_tokens",
         }
         assert set(given) <= known
-        vars(self).update({"stop": None, "prompt_logprobs": None, **given})
+        vars(self).update({"stop": None, "prompt_logprobs": None, "skip_special_tokens": True, **given})
 
 
 class LLM:
@@ -80,8 +85,11 @@ class LLM:
     def get_tokenizer(self) -> Tokenizer:
         return Tokenizer()
 
-    def generate(self, prompts: list[dict[str, list[int]]], how: list[SamplingParams], use_tqdm: bool) -> list[object]:
+    def generate(
+        self, prompts: list[dict[str, list[int]]], how: list[SamplingParams], use_tqdm: bool, lora_request: object
+    ) -> list[object]:
         assert len(prompts) == len(how)
+        LLM.made.lora = lora_request
         LLM.made.asked.append(list(zip(prompts, how, strict=True)))
         return [self.answer(one["prompt_token_ids"], two) for one, two in zip(prompts, how, strict=True)]
 
@@ -95,7 +103,7 @@ class LLM:
             if token == 0:
                 finish = "stop"
                 break
-            text += LETTERS[token]
+            text += "" if LETTERS[token] == SPECIAL and how.skip_special_tokens else LETTERS[token]  # type: ignore[attr-defined]
             if stops := [one for one in how.stop or () if one in text]:  # type: ignore[attr-defined]
                 text, finish = text.partition(stops[0])[0], "stop"
                 break
@@ -113,7 +121,11 @@ class LLM:
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     module = ModuleType("vllm")
     vars(module).update({"LLM": LLM, "SamplingParams": SamplingParams, "__version__": "0.0"})
+    adapters = ModuleType("vllm.lora.request")
+    vars(adapters).update({"LoRARequest": lambda *given: given})
     monkeypatch.setitem(sys.modules, "vllm", module)
+    monkeypatch.setitem(sys.modules, "vllm.lora", ModuleType("vllm.lora"))
+    monkeypatch.setitem(sys.modules, "vllm.lora.request", adapters)
 
 
 def ask(*requests: Request, **given: object) -> list[Reply]:
@@ -172,6 +184,13 @@ def test_a_stop_string_after_thoughts_is_why_a_text_ended() -> None:
     assert [(one.reply, one.finish) for one in model.ask(asked)] == [("e", "stop"), ("efg", "length")]
 
 
+def test_stop_strings_and_ends_of_thoughts_may_be_special_tokens() -> None:
+    [stopped] = ask(Generate("g", options(until=["?"], max_gen_toks=9)))
+    [thought] = ask(Generate("g", options(until=["h"], max_gen_toks=9)), think_end_token="?")
+    assert (stopped, thought) == ("h .", "")
+    assert LLM.made.asked[0][0][1].stop is None
+
+
 def test_how_many_requests_lost_their_beginning_is_said() -> None:
     model = find_backend("vllm").open({"pretrained": "toy", "max_length": 12, "batch_size": 1})
     long = "abc" * 9
@@ -211,6 +230,28 @@ def test_wrong_arguments_are_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "vllm", None)
     with pytest.raises(EvalError, match=r'pip install "evalcore\[vllm\]"'):
         opened({"pretrained": "toy"})
+
+
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [
+        (RuntimeError("CUDA out of memory. Tried 2 GiB.\nMore"), r"CUDA out of memory\. Tried 2 GiB\.; try a smaller"),
+        (ValueError("Token id 99 is out of vocabulary"), r"Token id 99 is out of vocabulary; are max_model_len \(40\)"),
+        (AssertionError(), "AssertionError; what vLLM wrote above says why"),
+    ],
+)
+def test_an_engine_that_fails_ends_in_a_line(raised: Exception, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = find_backend("vllm").open({"pretrained": "toy", "batch_size": 1})
+    replies = model.ask([Question(LogLikelihood("a", "b")), Question(LogLikelihood("a", "c"))])
+    assert isinstance(next(replies), Heard)
+
+    def fail(*given: object, **more: object) -> None:
+        raise raised
+
+    monkeypatch.setattr(LLM, "generate", fail)
+    with pytest.raises(EvalError, match=f"^the model cannot go on: {told}") as wrong:
+        list(replies)
+    assert "\n" not in str(wrong.value)
 
 
 @pytest.mark.parametrize("value", [float("nan"), 0.5])

@@ -1,6 +1,8 @@
 """Models by name: each is imported on first use.
 
 model    Question, Heard, Model and Backend: what a model is
+model_args  what the arguments of hf and vllm have in common
+breakdown  what a library raises, as a sentence
 dummy    answers from a hash of the request
 replay   recorded answers
 decode   logits to log-likelihoods and next tokens

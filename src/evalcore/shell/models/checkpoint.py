@@ -26,11 +26,11 @@ def list_remote_code(arguments: Mapping[str, object]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(arguments[name]) for name in WITH_CODE if arguments.get(name)))
 
 
-def require_commit(pretrained: str, revision: str | None, where: str) -> None:
+def require_commit(pretrained: str, revision: str | None, where: str, name: str = "revision") -> None:
     """Refuse code of a revision that may change."""
     if not COMMIT.fullmatch(revision or ""):
         raise EvalError(
-            f"trust_remote_code runs code of {pretrained}: name the commit that you read as revision "
+            f"trust_remote_code runs code of {pretrained}: name the commit that you read as {name} "
             f"(40 hexadecimal digits), got {revision!r}{where}"
         )
 
@@ -58,7 +58,7 @@ def _list_names(value: object) -> list[str]:
     return [name for one in within for name in _list_names(one)]
 
 
-WITH_WEIGHTS = ("tokenizer", "peft", "delta")
+WITH_WEIGHTS = ("tokenizer", "peft", "delta", "lora_local_path")
 """Arguments that are folders or names on the hub, as the weights are."""
 
 

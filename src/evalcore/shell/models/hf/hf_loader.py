@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from evalcore.core.records.errors import EvalError, require
+from evalcore.shell.models.breakdown import first_line
 from evalcore.shell.models.chat import compile_chat
 from evalcore.shell.models.checkpoint import name_all, refuse_foreign_code
 from evalcore.shell.models.decode import read_decoding
@@ -48,7 +49,7 @@ def open_hf(given: Mapping[str, object]) -> Model:
     except EvalError:
         raise
     except Exception as wrong:  # code of transformers, of tokenizers and of models, which may raise anything
-        raise EvalError(f"transformers cannot load {settings.pretrained}: {_first_line(wrong)}{WHERE}") from wrong
+        raise EvalError(f"transformers cannot load {settings.pretrained}: {first_line(wrong)}{WHERE}") from wrong
     template = settings.chat_template or find_template(tokenizer)
     return Model(
         Path(settings.pretrained).name,
@@ -156,10 +157,6 @@ def _find_device(torch: Any) -> str:
     if torch.cuda.is_available():
         return "cuda"
     return "mps" if torch.backends.mps.is_available() else "cpu"
-
-
-def _first_line(wrong: Exception) -> str:
-    return (str(wrong).strip() or type(wrong).__name__).splitlines()[0]
 
 
 # --- what answers ---------------------------------------------------------------------------------------------------

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-import msgspec
 from msgspec import Meta, Struct
 from pyrsistent import PMap, pmap
 
 from evalcore.core.records.errors import EvalError, require_known
 from evalcore.shell.models.checkpoint import require_commit
+from evalcore.shell.models.model_args import Elsewise, convert_args, leave_out, read_variables
 
 Count = Annotated[int, Meta(ge=1)]
 WHERE = " - at model_args of hf"
@@ -61,18 +61,10 @@ class HfSettings(Struct, frozen=True, kw_only=True):
     @property
     def template_variables(self) -> dict[str, object]:
         """The variables that the chat template sees, as in lm-eval."""
-        given: dict[str, object] = msgspec.json.decode(self.chat_template_args or "{}")
-        return given | ({} if self.enable_thinking is None else {"enable_thinking": self.enable_thinking})
+        return read_variables(self.chat_template_args, self.enable_thinking)
 
 
 BATCH = 16
-
-
-class Elsewise(Struct, frozen=True):
-    """An argument of lm-eval that does nothing here: the values that may be given, none for any, and why others not."""
-
-    fine: tuple[object, ...]
-    why: str
 
 
 ELSEWISE: PMap[str, Elsewise] = pmap(
@@ -135,14 +127,6 @@ ARGUMENTS = (
 )
 
 
-def _refuse_unlike(given: Mapping[str, object]) -> None:
-    """Refuse a value of lm-eval's arguments that would change answers there and cannot here."""
-    for name, known in ELSEWISE.items():
-        value = given.get(name)
-        if value is not None and known.fine and str(value).lower() not in known.fine:
-            raise EvalError(f"{name}: {value} is not supported: {known.why}{WHERE}")
-
-
 def read_settings(given: Mapping[str, object]) -> HfSettings:
     """Read the settings in these model_args.
 
@@ -152,19 +136,11 @@ def read_settings(given: Mapping[str, object]) -> HfSettings:
     Traceback (most recent call last):
     evalcore.EvalError: unknown argument 'pretraind'; did you mean 'pretrained'? Known: ... - at model_args of hf
     """
-    _refuse_unlike(given)
-    named = {key: value for key, value in given.items() if value is not None and key not in ELSEWISE}
+    named = leave_out(given, ELSEWISE, WHERE)
     require_known("argument", named, HfSettings.__struct_fields__, WHERE)
-    if "chat_template_args" in named:
-        named["chat_template_args"] = _write_object(named["chat_template_args"])
-    if isinstance(named.get("batch_size"), str) and str(named["batch_size"]).startswith("auto"):
-        named["batch_size"] = "auto"  # lm-eval's auto:4 says how often to measure
     if str(named.get("think_end_token")).isdigit():
         named["think_end_token"] = int(str(named["think_end_token"]))  # its number, as in lm-eval
-    try:
-        read = msgspec.convert(named, HfSettings, strict=False)
-    except msgspec.ValidationError as wrong:
-        raise EvalError(f"{str(wrong).replace('$.', '').replace('Object', 'model_args')}{WHERE}") from None
+    read = convert_args(named, HfSettings, WHERE)
     _check_together(read)
     return read
 
@@ -179,14 +155,3 @@ def _check_together(read: HfSettings) -> None:
         raise EvalError(f"max_memory_per_gpu and max_cpu_memory need parallelize: true{WHERE}")
     if read.trust_remote_code:
         require_commit(read.pretrained, read.revision, WHERE)
-
-
-def _write_object(value: object) -> str:
-    """An object as JSON, which is how it is kept; what is given as text is JSON already."""
-    try:
-        read = msgspec.json.decode(value, type=dict[str, object]) if isinstance(value, str) else value
-    except (msgspec.DecodeError, RecursionError):
-        read = value
-    if not isinstance(read, Mapping):
-        raise EvalError(f'expected chat_template_args as an object such as {{"key": true}}, got {value!r}{WHERE}')
-    return msgspec.json.encode(dict(read), order="sorted").decode()

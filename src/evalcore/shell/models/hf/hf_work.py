@@ -12,6 +12,7 @@ from evalcore.core.records.document import request_key
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Failure, Generate, Likelihood, LogLikelihood, Reply, Rolling
 from evalcore.shell.answerlog.spent import Spent
+from evalcore.shell.models.breakdown import end_in_sentence, lacks_memory
 from evalcore.shell.models.decode import Decoding, add_likelihoods, read_decoding
 from evalcore.shell.models.hf.continuation import GrownText, Growth, Prompt
 from evalcore.shell.models.hf.hf_settings import HfSettings
@@ -47,20 +48,14 @@ class HfEngine(Struct, frozen=True):
 
 def answer_questions(engine: HfEngine, questions: Sequence[Question]) -> Iterator[Heard | Notice]:
     """Answer the questions that are not known. All of them, known or not, decide what is evaluated together."""
-    try:
-        yield from _answer_all(engine, questions)
-    except EvalError:
-        raise
-    except Exception as wrong:  # a model's code may raise anything, and memory may not do
-        told = (str(wrong).strip() or type(wrong).__name__).splitlines()[0]
-        raise EvalError(f"the model cannot go on: {told}{_advise(wrong, engine)}") from wrong
+    return end_in_sentence(_answer_all(engine, questions), lambda wrong: _advise(wrong, engine))
 
 
 def _advise(wrong: Exception, engine: HfEngine) -> str:
     settings = engine.settings
     if isinstance(wrong, IndexError):
         return f"; are max_length ({engine.longest}) and the tokenizer those of the model?"
-    if isinstance(wrong, MemoryError) or "memory" in str(wrong):
+    if lacks_memory(wrong):
         return f"; try a smaller batch_size (now {settings.batch}) or cache_tokens (now {settings.cache_tokens})"
     return ""
 

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from evalcore.core.records.errors import EvalError, require
+from evalcore.shell.models.breakdown import first_line
 from evalcore.shell.models.checkpoint import list_remote_code, name_all, refuse_foreign_code
 from evalcore.shell.models.model import Backend, Heard, Model, Notice, Question
+from evalcore.shell.models.vllm.engine_settings import EngineLayout, EngineSettings
 from evalcore.shell.models.vllm.vllm_settings import ARGUMENTS, WHERE, VllmSettings, read_settings
 from evalcore.shell.prompts.turns import ChatTemplate
 
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from evalcore.shell.models.vllm.vllm_work import VllmEngine
 
 EXTRA = "vllm"
-NOT_ANSWERING = frozenset({"batch_size", "gpu_memory_utilization", "tensor_parallel_size", "enable_prefix_caching"})
+NOT_ANSWERING = frozenset({"batch_size", "max_batch_size", *EngineLayout.__struct_fields__})
 """Arguments that change no answer beyond its last digits."""
 
 
@@ -32,21 +34,21 @@ def open_vllm(given: Mapping[str, object]) -> Model:
     from evalcore.shell.models.hf.tokenizer import TextEncoder, find_template
     from evalcore.shell.models.vllm.vllm_work import VllmEngine
 
+    adapter = _request_adapter(settings)
     try:
         if settings.trust_remote_code:
-            refuse_foreign_code((settings.pretrained, settings.tokenizer), WHERE, revision=settings.revision)
+            _refuse_foreign(settings)
         llm = vllm.LLM(**_list_arguments(settings))
     except EvalError:
         raise
-    except (OSError, ValueError, ImportError, RuntimeError, KeyError) as wrong:
-        told = (str(wrong).strip() or type(wrong).__name__).splitlines()[0]
-        raise EvalError(f"vLLM cannot load {settings.pretrained}: {told}{WHERE}") from wrong
+    except Exception as wrong:  # vLLM, transformers and models may raise anything
+        raise EvalError(f"vLLM cannot load {settings.pretrained}: {first_line(wrong)}{WHERE}") from wrong
     tokenizer = llm.get_tokenizer()
     begins = HfSettings(
         pretrained=settings.pretrained, add_bos_token=settings.add_bos_token, prefix_token_id=settings.prefix_token_id
     )
     longest = int(llm.llm_engine.model_config.max_model_len)
-    engine = VllmEngine(llm, vllm.SamplingParams, TextEncoder(tokenizer, begins), settings, longest)
+    engine = VllmEngine(llm, vllm.SamplingParams, TextEncoder(tokenizer, begins), settings, longest, adapter)
     template = settings.chat_template or find_template(tokenizer)
     return Model(
         Path(settings.pretrained).name,
@@ -61,20 +63,32 @@ def open_vllm(given: Mapping[str, object]) -> Model:
 def _list_arguments(settings: VllmSettings) -> dict[str, object]:
     """The arguments of ``vllm.LLM``; what is not given stays vLLM's own choice."""
     given: dict[str, object] = {
+        **{name: getattr(settings, name) for name in EngineSettings.__struct_fields__},
         "model": settings.pretrained,
-        "tokenizer": settings.tokenizer,
-        "revision": settings.revision,
-        "tokenizer_revision": None if settings.tokenizer else settings.revision,
-        "dtype": settings.dtype,
-        "quantization": settings.quantization,
-        "tensor_parallel_size": settings.tensor_parallel_size,
-        "gpu_memory_utilization": settings.gpu_memory_utilization,
+        "tokenizer_revision": settings.tokenizer_revision or (None if settings.tokenizer else settings.revision),
         "max_model_len": settings.max_model_len or settings.max_length,
-        "enable_prefix_caching": settings.enable_prefix_caching,
-        "trust_remote_code": settings.trust_remote_code,
-        "seed": settings.seed,
+        "max_num_seqs": settings.max_num_seqs or settings.max_batch_size,
+        "enable_lora": True if settings.lora_local_path else None,
     }
     return {key: value for key, value in given.items() if value is not None}
+
+
+def _refuse_foreign(settings: VllmSettings) -> None:
+    """Refuse code of other repositories than those that are trusted; a tokenizer may have a revision of its own."""
+    refuse_foreign_code((settings.pretrained,), WHERE, revision=settings.revision)
+    if settings.tokenizer or settings.tokenizer_revision:
+        source = settings.tokenizer or settings.pretrained
+        refuse_foreign_code((source,), WHERE, revision=settings.tokenizer_revision)
+
+
+def _request_adapter(settings: VllmSettings) -> object:
+    """What asks vLLM for the adapter with each request: a name and a number that are its own, and the folder."""
+    if settings.lora_local_path is None:
+        return None
+    folder = Path(settings.lora_local_path).expanduser()
+    if not folder.is_dir():
+        raise EvalError(f"expected a folder with an adapter as lora_local_path, got {folder}{WHERE}")
+    return require("vllm.lora.request", EXTRA).LoRARequest("adapter", 1, str(folder))
 
 
 def _ask_engine(engine: VllmEngine, questions: Sequence[Question]) -> Iterator[Heard | Notice]:
@@ -88,8 +102,7 @@ def _make_chat(template: str | None, tokenizer: Any, settings: VllmSettings) -> 
         return None
     from evalcore.shell.models.chat import compile_chat
 
-    more = {} if settings.enable_thinking is None else {"enable_thinking": settings.enable_thinking}
-    return compile_chat(template, tokenizer.bos_token or "", tokenizer.eos_token or "", more)
+    return compile_chat(template, tokenizer.bos_token or "", tokenizer.eos_token or "", settings.template_variables)
 
 
 def _identify(settings: VllmSettings, version: str, longest: int) -> str:

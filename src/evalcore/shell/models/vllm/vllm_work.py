@@ -13,6 +13,7 @@ from evalcore.core.records.document import request_key
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Failure, Generate, Likelihood, LogLikelihood, Rolling
 from evalcore.shell.answerlog.spent import Spent
+from evalcore.shell.models.breakdown import end_in_sentence, lacks_memory
 from evalcore.shell.models.decode import add_likelihoods, cut_text, read_decoding
 from evalcore.shell.models.hf.tokenizer import TextEncoder
 from evalcore.shell.models.model import Heard, Notice, Question, fit_reply
@@ -24,13 +25,14 @@ Pair = tuple[Tokens, Tokens]
 
 
 class VllmEngine(Struct, frozen=True):
-    """A loaded model, its tokenizer, how many positions it has, and how sampling parameters are made."""
+    """A loaded model, its tokenizer, how many positions it has, how sampling parameters are made, and its adapter."""
 
     llm: Any
     sampling: Any
     encoder: TextEncoder
     settings: VllmSettings
     longest: int
+    adapter: Any = None
 
 
 class Prompts(Struct, frozen=True):
@@ -45,6 +47,18 @@ class Prompts(Struct, frozen=True):
 
 def answer_questions(engine: VllmEngine, questions: Sequence[Question]) -> Iterator[Heard | Notice]:
     """Answer questions batch by batch; vLLM orders the requests of a batch by itself."""
+    return end_in_sentence(_answer_all(engine, questions), lambda wrong: _advise(wrong, engine))
+
+
+def _advise(wrong: Exception, engine: VllmEngine) -> str:
+    if lacks_memory(wrong):
+        return f"; try a smaller max_model_len (now {engine.longest}), max_num_seqs or gpu_memory_utilization"
+    if isinstance(wrong, ValueError):  # what vLLM raises for a prompt that it refuses
+        return f"; are max_model_len ({engine.longest}) and the tokenizer those of the model?"
+    return "; what vLLM wrote above says why. Answers that were logged stay"
+
+
+def _answer_all(engine: VllmEngine, questions: Sequence[Question]) -> Iterator[Heard | Notice]:
     worn = 0
     for start in range(0, len(questions), engine.settings.batch):
         ready = list[Prompts]()
@@ -57,7 +71,8 @@ def answer_questions(engine: VllmEngine, questions: Sequence[Question]) -> Itera
                 yield Heard(at, Failure(str(wrong)))
         prompts = [{"prompt_token_ids": [*one, *two]} for work in ready for one, two in work.pairs]
         how = [work.how for work in ready for _ in work.pairs]
-        outputs = iter(engine.llm.generate(prompts, how, use_tqdm=False) if prompts else ())
+        made = engine.llm.generate(prompts, how, use_tqdm=False, lora_request=engine.adapter) if prompts else ()
+        outputs = iter(made)
         for place, work in enumerate(ready, 1):
             mine = [next(outputs) for _ in work.pairs]
             heard = _read_outputs(engine, work, questions[work.at], mine)
@@ -76,7 +91,8 @@ def _prepare_prompts(engine: VllmEngine, at: int, question: Question) -> Prompts
             told = f"expected max_gen_toks below the {engine.longest} positions of the model, got {how.max_gen_toks}"
             raise EvalError(told)
         seed = int(request_key(str(engine.settings.seed), request, {}, question.repeat), 16) % SEEDS
-        stops = None if engine.settings.think_end_token else [one for one in how.until if one] or None
+        thinks = engine.settings.think_end_token  # as in lm-eval, a stop string in a thought ends nothing
+        stops = None if thinks else [one for one in how.until if one] or None
         parameters = engine.sampling(
             temperature=how.temperature,
             top_k=how.top_k,
@@ -85,6 +101,8 @@ def _prepare_prompts(engine: VllmEngine, at: int, question: Question) -> Prompts
             max_tokens=how.max_gen_toks,
             stop=stops,
             seed=seed,
+            skip_special_tokens=False,  # as in lm-eval: a stop string, or the end of thinking, may be such a token
+            spaces_between_special_tokens=False,
         )
         tokens = encode(request.prompt) or (prefix,)
         return Prompts(at, ((tokens[-room:], ()),), parameters, how.until, len(tokens) > room)

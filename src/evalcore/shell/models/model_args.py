@@ -1,0 +1,76 @@
+"""What ``model_args`` of hf and vllm have in common: lm-eval's names that do nothing here, and objects as values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from evalcore.core.records.errors import EvalError
+
+Settings = TypeVar("Settings", bound=Struct)
+
+
+class Elsewise(Struct, frozen=True):
+    """An argument of lm-eval that does nothing here: the values that may be given, none for any, and why others not."""
+
+    fine: tuple[object, ...]
+    why: str
+
+
+class NotHonoured(EvalError):
+    """A known argument that cannot do here what it does in lm-eval: the message has the advice that helps."""
+
+
+def leave_out(given: Mapping[str, object], known: Mapping[str, Elsewise], where: str) -> dict[str, object]:
+    """Leave out what is not given and what does nothing; refuse a value that would do something in lm-eval.
+
+    >>> known = {"logits_cache": Elsewise((), ""), "tp_plan": Elsewise(("none",), "it needs torchrun")}
+    >>> leave_out({"pretrained": "m", "revision": None, "logits_cache": True}, known, "")
+    {'pretrained': 'm'}
+    >>> leave_out({"tp_plan": "auto"}, known, "")
+    Traceback (most recent call last):
+    evalcore.shell.models.model_args.NotHonoured: tp_plan: auto is not supported: it needs torchrun
+    """
+    named = {key: value for key, value in given.items() if value is not None}
+    for name in [name for name in known if name in named]:
+        value, fine = named.pop(name), known[name].fine
+        if fine and str(value).lower() not in fine:
+            raise NotHonoured(f"{name}: {value} is not supported: {known[name].why}{where}")
+    return named
+
+
+def convert_args(named: Mapping[str, object], kind: type[Settings], where: str) -> Settings:
+    """Convert arguments to settings: texts are read as numbers where those are expected, and objects kept as JSON."""
+    read = dict(named)
+    if "chat_template_args" in read:
+        read["chat_template_args"] = _write_object(read["chat_template_args"], where)
+    if str(read.get("batch_size")).startswith("auto"):
+        read["batch_size"] = "auto"  # lm-eval's auto:4 says how often to measure
+    try:
+        return msgspec.convert(read, kind, strict=False)
+    except msgspec.ValidationError as wrong:
+        raise EvalError(f"{str(wrong).replace('$.', '').replace('Object', 'model_args')}{where}") from None
+
+
+def read_variables(written: str | None, thinks: bool | None) -> dict[str, object]:
+    """The variables that a chat template sees, as in lm-eval.
+
+    >>> read_variables('{"tone": "mild"}', True)
+    {'tone': 'mild', 'enable_thinking': True}
+    """
+    given: dict[str, object] = msgspec.json.decode(written or "{}")
+    return given | ({} if thinks is None else {"enable_thinking": thinks})
+
+
+def _write_object(value: object, where: str) -> str:
+    """An object as JSON, which is how it is kept; what is given as text is JSON already."""
+    try:
+        read = msgspec.json.decode(value, type=dict[str, object]) if isinstance(value, str) else value
+    except (msgspec.DecodeError, RecursionError):
+        read = value
+    if not isinstance(read, Mapping):
+        raise EvalError(f'expected chat_template_args as an object such as {{"key": true}}, got {value!r}{where}')
+    return msgspec.json.encode(dict(read), order="sorted").decode()
