@@ -165,6 +165,7 @@ def test_a_run_without_its_own_files_says_what_its_results_tell(folder: Path, tm
     (bare / "run.json").unlink()
     shown = read_head(report(bare, output=tmp_path / "page.html").path)["runs"][0]
     assert "made from what its results say" in shown["reproduce"]["note"]
+    assert shown["model"] == "replay (path=recorded.jsonl)"
     assert 'model: "replay"' in shown["reproduce"]["config"]
     assert shown["usage"] is None
     assert shown["endings"] == {}

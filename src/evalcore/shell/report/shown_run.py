@@ -95,7 +95,7 @@ def show_run(run: RunPath) -> ShownRun:
         path=file,
         report=report,
         results=results,
-        title=_title(results),
+        title=title_results(results),
         confidence=level if isinstance(level, float) and 0 < level < 1 else CONFIDENCE,
         ledger=read_ledger(results),
         losses=read_losses(results),
@@ -111,7 +111,7 @@ def _tell_unfinished(names: tuple[str, ...]) -> tuple[str, ...]:
     return (f"this run is unfinished, {many}; the same `evalcore run` goes on",) if names else ()
 
 
-def _title(results: Mapping[str, object]) -> str:
+def title_results(results: Mapping[str, object]) -> str:
     """What was run, as far as the results say it."""
     config, policy = find_part(results, "config"), find_part(results, "evalcore").get("policy")
     model = config.get("model")

@@ -34,11 +34,13 @@ def build_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str]) -> int:
     """Gather, write, and say where."""
     keys = vars(build_parser().parse_args(argv))
+    from evalcore.shell.files.given import parse_path
     from evalcore.shell.output.terminal.screen import write_text
     from evalcore.shell.report.report import report
 
+    before = parse_path(keys["output"]).exists()
     made = report(*keys.pop("runs"), **keys)
-    sys.stdout.write(f"Written to {visible(made.path)}\n")
+    sys.stdout.write(f"Written to {visible(made.path)}{', in place of what was there' * before}\n")
     write_text(sys.stderr, "".join(f"warning: {shorten(visible(one))}\n" for one in made.warnings))
     write_text(sys.stderr, f"\nNext: open it in a browser: {visible(Path(made.path).absolute().as_uri())}\n")
     return 0

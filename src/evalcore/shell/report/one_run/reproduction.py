@@ -24,7 +24,10 @@ FROM_RESULTS = ("model", "model_args", "num_fewshot", "limit", "gen_kwargs", "sy
 """Keys that mean the same in the results' config and in a config to run."""
 
 REDACTED = "Command, config and the model's identity are left out of this page, as it was redacted."
-AGAIN = "The same config gives the same questions in the same order; a model that draws its answers may give others."
+AGAIN = (
+    "Save the config as config.yaml. It gives the same questions in the same order; a model that draws its answers may "
+    "give others."
+)
 SAME = "The same recorded answers give the same numbers; paths are as they were typed."
 UNASKED = "Nothing here tells how these answers were asked for: this scores them again, without the model."
 RUN = "evalcore run config.yaml"

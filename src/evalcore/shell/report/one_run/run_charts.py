@@ -19,6 +19,7 @@ from evalcore.shell.report.one_run.reply_facts import ReplyFacts, gather_reply_f
 from evalcore.shell.report.one_run.reproduction import count_cut_off, describe_reproduction, describe_usage
 from evalcore.shell.report.one_run.score_shape import shape_scores
 from evalcore.shell.report.one_run.what_if import prepare_what_if
+from evalcore.shell.report.shown_run import title_results
 
 Plain = dict[str, object]
 
@@ -30,6 +31,7 @@ def draw_run(
     facts = gather_reply_facts(run) if run.sampled else {}
     what_if = prepare_what_if(run, samples=samples)
     drawn: Plain = {
+        "model": "" if redact else title_results(run.results),
         "shapes": [one for one in _list_shapes(run) if one["task"] in shown],
         "stability": [one for one in _list_stability(facts) if one["task"] in shown],
         "calibration": [one for one in _list_curves(facts, run.confidence) if one["task"] in shown],

@@ -38,7 +38,7 @@ function judgeLine(line, difference) {
   return difference > 0 === line.higher_is_better ? "better" : "worse";
 }
 
-const SIGNS = { better: ["▲", "better"], worse: ["▼", "worse"], moved: ["◆", "different, direction unknown"], none: ["≈", "no evidence"] };
+const SIGNS = { better: ["▲", "better"], worse: ["▼", "worse"], moved: ["◆", "different, direction unknown"], none: ["?", "no evidence"] };
 
 // --- matrix -----------------------------------------------------------------------------------------------------
 
@@ -82,7 +82,7 @@ function drawMatrix(base) {
     return el("tr", name, el("td.metric", arrow(one), metricName(one)), head.runs.map((run) => drawCell(base, run, one, nth, strongest)));
   };
   const heads = ["Task", "Metric", ...head.runs.map((run) => `${run.label} ${run.name}${run.label === base ? " (baseline)" : ""}`)];
-  const caption = `Each run's own number, and its paired difference to ${base}: ▲ better, ▼ worse, ◆ different where no direction is known, ≈ and grey: no evidence.`;
+  const caption = `Each run's own number, and its paired difference to ${base}: ▲ better, ▼ worse, ◆ different where no direction is known, ? and grey: no evidence.`;
   return table("matrix", "Runs and tasks", caption, heads, 2, el("tbody", rows.map(row)));
 }
 

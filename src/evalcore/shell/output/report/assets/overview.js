@@ -99,7 +99,7 @@ function drawLead(run) {
   const sum = (kind) => tasks.reduce((total, one) => total + one[kind], 0);
   const [scored, lost] = [sum("scored"), sum("unscorable") + sum("failed")];
   const many = new Set(run.tree.filter((one) => !one.group).map((one) => one.name)).size;
-  return el("p.lead", `${count(many)} task${many === 1 ? "" : "s"} · `,
+  return el("p.lead", run.model && `${run.model} · `, `${count(many)} task${many === 1 ? "" : "s"} · `,
     tasks.length ? [`${count(scored + lost)} documents · `, lost ? el("strong", `${count(lost)} without a score`) : "all scored", " · "] : null,
     `${level(run.confidence)} intervals`);
 }
