@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from shutil import copytree
 from time import monotonic, sleep
 
 import pytest
@@ -77,6 +78,20 @@ def test_a_killed_run_goes_on_to_the_same_bytes(small_model: Path, whole: Path, 
     assert kept <= set(asked)
     assert max(asked.values()) == 1
     assert list_results(folder) == list_results(whole)
+
+
+def test_other_batches_than_before_are_told_of(small_model: Path, whole: Path, tmp_path: Path) -> None:
+    folder = copytree(whole, tmp_path / "run")
+    assert json.loads((folder / "run.json").read_bytes())["batches"]["batch_size"] == 2
+    done = subprocess.run(
+        [one.replace("batch_size=2", "batch_size=4") for one in list_arguments(small_model, folder)],
+        check=True,
+        env=make_environment(),
+        capture_output=True,
+        text=True,
+    )
+    assert "batch_size 2 before, 4 now" in done.stdout
+    assert list_results(folder).keys() == list_results(whole).keys()
 
 
 def test_without_the_tree_the_numbers_are_the_same(small_model: Path, whole: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct
 
-from evalcore.core.records.frozen_dict import FrozenRecord
+from evalcore.core.records.frozen_dict import FrozenDict, FrozenRecord
 from evalcore.core.records.request import Reply, Request, Rolling
 from evalcore.shell.answerlog.spent import Spent
 from evalcore.shell.prompts.turns import ChatTemplate
@@ -88,6 +88,7 @@ class Model(FrozenRecord, frozen=True):
     ``ask_while`` is there if questions may be in flight when a budget is reached: they are finished, not cancelled.
     ``free`` replies cost nothing.
     ``whole``: what is asked together depends on all questions of a run, so it gets those that are known as well.
+    ``batches`` is what else decides that: under others, the last digits of likelihoods may differ.
     """
 
     name: str
@@ -102,6 +103,7 @@ class Model(FrozenRecord, frozen=True):
     ask_while: AskWhile | None = None
     free: bool = False
     whole: bool = False
+    batches: Mapping[str, object] = FrozenDict()
 
 
 def compare_identities(before: str, now: str) -> str:

@@ -22,7 +22,7 @@ from evalcore.shell.config.plan import HERE, PATH_ARGS, Plan
 from evalcore.shell.files.address import show_addresses, show_dataset
 from evalcore.shell.files.given import find_cache, name_fully, parse_output, parse_path
 from evalcore.shell.files.remote_path import RemotePath
-from evalcore.shell.models.model import compare_identities
+from evalcore.shell.models.model import Model, compare_identities
 from evalcore.shell.safety.replacement import refuse_write
 
 PLACE_ARG = "base_url"
@@ -124,7 +124,7 @@ class Claimed(NamedTuple):
     notes: tuple[str, ...]
 
 
-def claim_folder(folder: Path, plan: Plan, home: Path | None, identity: str, *, overwrite: bool = False) -> Claimed:
+def claim_folder(folder: Path, plan: Plan, home: Path | None, model: Model, *, overwrite: bool = False) -> Claimed:
     """Write the plan into its folder, unless the folder is another run's.
 
     A folder is for one model and one set of tasks. Anything else may change, and costs no answer that still fits.
@@ -135,6 +135,7 @@ def claim_folder(folder: Path, plan: Plan, home: Path | None, identity: str, *, 
     theirs, earlier = _earlier_config(folder / "config.yaml"), earlier_run(folder)
     changed = [key for key in sorted({*mine, *(theirs or ())}) if (theirs or mine).get(key) != mine.get(key)]
     foreign = [key for key in ("tasks",) if key in changed]
+    identity, batches = model.identity, dict(model.batches)
     before = str(earlier.get("model_identity", identity))
     if before != identity:
         foreign.append(f"answers: of another model ({compare_identities(before, identity)})")
@@ -144,9 +145,10 @@ def claim_folder(folder: Path, plan: Plan, home: Path | None, identity: str, *, 
             "(its answers stay in the log, its results are replaced)"
         )
     write_config(folder, mine)
-    write_run(folder, {**earlier, "model_identity": identity})
-    moved = _tell_move(theirs or {}, mine) if before == identity else ()
-    return Claimed(tuple(key for key in changed if key not in SEEN_LATER), moved)
+    write_run(folder, {**earlier, "model_identity": identity, "batches": batches})
+    same = before == identity
+    notes = (*_tell_move(theirs or {}, mine), *_tell_batches(earlier.get("batches"), batches)) if same else ()
+    return Claimed(tuple(key for key in changed if key not in SEEN_LATER), notes)
 
 
 SEEN_LATER = frozenset(
@@ -175,6 +177,14 @@ def _tell_move(theirs: Mapping[str, object], mine: Mapping[str, object]) -> tupl
     if not before or not now or before == now:
         return ()
     return (f"answers so far are from {before}; now {now} is asked, as the same model",)
+
+
+def _tell_batches(before: object, now: Mapping[str, object]) -> tuple[str, ...]:
+    """Tell that the answers to come are computed in other batches than those that are logged."""
+    if not isinstance(before, dict) or before == now:
+        return ()
+    told = compare_identities(*(f"batches {encode(one).decode()}" for one in (before, now)))
+    return (f"answers are computed in other batches than those logged before ({told}): last digits may differ",)
 
 
 def earlier_run(folder: Path) -> dict[str, object]:

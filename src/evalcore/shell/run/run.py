@@ -75,7 +75,7 @@ def run(
     with refuse_exit(), allow_seconds(plan.doc_timeout):
         ready = _make_ready(work, shown)
         with hold_folder(folder), hold_earlier(folder, overwrite=overwrite) as earlier:
-            changed, notes = claim_folder(folder, plan, home, ready.model.identity, overwrite=overwrite)
+            changed, notes = claim_folder(folder, plan, home, ready.model, overwrite=overwrite)
             # A model that is asked may take hours, in which cycles pile up.
             collected = without_collector() if ready.model.recorded else nullcontext()
             with collected, leave_progress(folder, shown) as told_on:
@@ -168,7 +168,7 @@ def _run_in(
     counts |= {"failed_tasks": dict(done.failed)} if done.failed else {}
     counts |= {"usage": done.usage.to_json()} if done.usage else {}
     counts |= {"endings": thaw_dict(done.ends)} if done.ends else {}
-    source = {"model_identity": ready.model.identity, "inputs": inputs}
+    source = {"model_identity": ready.model.identity, "batches": dict(ready.model.batches), "inputs": inputs}
     files = write_folder(folder, results, closing.sampled, source=source, start=start, parquet=parquet, **counts)
     ledger = sum_ledgers(count_outcomes(task) for task in report.tasks)
     result = RunResult(

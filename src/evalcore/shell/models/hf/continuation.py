@@ -24,6 +24,9 @@ from evalcore.shell.models.decode import Decoding, choose_token, cut_text
 from evalcore.shell.models.hf.network import BLOCK, KeptTokens, Network, Seen, State, see_chain
 from evalcore.shell.models.hf.tokenizer import Speech
 
+MOST_IN_PLACE = 4
+"""At most so many replies grow in place of one: a call reads, masked, the tokens of all others for each of them."""
+
 
 class Prompt(Struct, frozen=True):
     """A prompt in tokens, and the seed of its draws."""
@@ -93,7 +96,7 @@ class ReadyPrompt(NamedTuple):
 
 
 class Growth:
-    """Walks the tree of prompts; so many replies at a time grow together, neighbours in the tree."""
+    """Walks the tree of prompts; neighbours in it grow together, in the memory of ``most`` whole replies."""
 
     def __init__(
         self,
@@ -105,12 +108,13 @@ class Growth:
         most: int,
         open: Collection[int],
     ) -> None:
-        self.network, self.prompts, self.how, self.speech, self.most = network, prompts, how, speech, most
+        self.network, self.prompts, self.how, self.speech = network, prompts, how, speech
         self.tree: PrefixTree = grow_tree([prompt.tokens for prompt in prompts], sizes)
+        self.most = most * count_in_place(self.tree, how.max_gen_toks)
         self.members, self.open = group_places(self.tree), frozenset(open)
         self.begins = [0, *accumulate(map(len, self.members))]
         order = (at for group in self.members for at in group)
-        self.wanted = {number // most for number, at in enumerate(order) if at in self.open}
+        self.wanted = {number // self.most for number, at in enumerate(order) if at in self.open}
 
     def __iter__(self) -> Iterator[list[tuple[int, GrownText]]]:
         """Yield the replies that are finished together."""
@@ -194,3 +198,15 @@ class Growth:
             for state, places in one.parts:
                 row[begins[id(state)] + np.asarray(places)] = True
         return kept, seen
+
+
+def count_in_place(tree: PrefixTree, added: int) -> int:
+    """Count the replies that grow in the memory of one that shares nothing: prompts with one beginning have it once.
+
+    >>> shots = tuple(range(40))
+    >>> count_in_place(grow_tree([(*shots, 7), (*shots, 8), (*shots, 9)]), added=6)
+    2
+    """
+    distinct = sum(map(len, tree.sequences)) - sum(tree.shares)
+    own = distinct + added * len(tree.places)
+    return min(max((tree.asked + added * len(tree.places)) // own, 1), MOST_IN_PLACE)

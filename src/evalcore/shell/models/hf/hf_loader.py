@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from evalcore.core.records.errors import EvalError, require
+from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.shell.models.breakdown import first_line
 from evalcore.shell.models.chat import compile_chat
 from evalcore.shell.models.checkpoint import name_all, refuse_foreign_code
@@ -60,6 +61,7 @@ def open_hf(given: Mapping[str, object]) -> Model:
         template=template,
         check=partial(read_decoding, max_gen_toks=settings.max_gen_toks),
         whole=True,
+        batches=FrozenDict({**settings.batches, "threads": torch.get_num_threads()}),
     )
 
 

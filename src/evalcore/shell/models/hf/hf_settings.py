@@ -59,6 +59,12 @@ class HfSettings(Struct, frozen=True, kw_only=True):
         return min(BATCH, self.max_batch_size or BATCH) if self.batch_size == "auto" else self.batch_size
 
     @property
+    def batches(self) -> dict[str, object]:
+        """What decides which requests are computed together."""
+        kept = {name: getattr(self, name) for name in ("prefix_cache", "cache_tokens", "num_processes")}
+        return {"batch_size": self.batch, **kept}
+
+    @property
     def template_variables(self) -> dict[str, object]:
         """The variables that the chat template sees, as in lm-eval."""
         return read_variables(self.chat_template_args, self.enable_thinking)
