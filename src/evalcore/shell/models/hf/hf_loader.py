@@ -196,7 +196,8 @@ def _find_length(config: Any, tokenizer: Any) -> int:
 def _make_chat(template: str | None, tokenizer: Any, settings: HfSettings) -> ChatTemplate | None:
     if template is None:
         return None
-    return compile_chat(template, tokenizer.bos_token or "", tokenizer.eos_token or "", settings.template_variables)
+    variables = {**tokenizer.special_tokens_map, **settings.template_variables}
+    return compile_chat(template, variables, settings.chat_date)
 
 
 # --- who it is ------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 from typing import Annotated, Literal
 
 import msgspec
@@ -11,6 +12,7 @@ from pyrsistent import PMap, pmap
 
 from evalcore.core.records.errors import EvalError, require_known
 from evalcore.shell.models.checkpoint import require_commit
+from evalcore.shell.prompts.turns import CHAT_DATE
 
 Count = Annotated[int, Meta(ge=1)]
 WHERE = " - at model_args of hf"
@@ -47,6 +49,7 @@ class HfSettings(Struct, frozen=True, kw_only=True):
     think_end_token: int | str | None = None
     chat_template: str | None = None
     chat_template_args: str | None = None
+    chat_date: date = CHAT_DATE
     trust_remote_code: bool = False
     prefix_cache: bool = True
     cache_tokens: Annotated[int, Meta(ge=0)] = 16384
@@ -124,6 +127,7 @@ ARGUMENTS = (
     ("think_end_token", "what is before its last occurrence in a reply is left out"),
     ("chat_template", "a jinja2 template instead of the model's own"),
     ("chat_template_args", "an object whose names the chat template knows"),
+    ("chat_date", f"the day that a chat template takes for today, whatever the clock says ({CHAT_DATE})"),
     ("trust_remote_code", "run the repository's own code; needs a commit as revision, and --trust model:NAME"),
     ("prefix_cache", "whether each token is computed once (true)"),
     ("cache_tokens", "tokens of shared prefixes that are kept in memory (16384)"),

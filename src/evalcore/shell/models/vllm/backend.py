@@ -89,7 +89,7 @@ def _make_chat(template: str | None, tokenizer: Any, settings: VllmSettings) -> 
     from evalcore.shell.models.chat import compile_chat
 
     more = {} if settings.enable_thinking is None else {"enable_thinking": settings.enable_thinking}
-    return compile_chat(template, tokenizer.bos_token or "", tokenizer.eos_token or "", more)
+    return compile_chat(template, {**tokenizer.special_tokens_map, **more})
 
 
 def _identify(settings: VllmSettings, version: str, longest: int) -> str:
