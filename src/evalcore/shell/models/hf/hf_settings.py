@@ -62,6 +62,13 @@ class HfSettings(Struct, frozen=True, kw_only=True):
         return min(BATCH, self.max_batch_size or BATCH) if self.batch_size == "auto" else self.batch_size
 
     @property
+    def spread(self) -> object:
+        """How one model lies on several devices, as accelerate takes it; None if on one."""
+        if self.device_map and self.device_map.startswith("{"):
+            return msgspec.json.decode(self.device_map)
+        return self.device_map or ("auto" if self.parallelize else None)
+
+    @property
     def template_variables(self) -> dict[str, object]:
         """The variables that the chat template sees, as in lm-eval."""
         given: dict[str, object] = msgspec.json.decode(self.chat_template_args or "{}")
@@ -108,7 +115,7 @@ ARGUMENTS = (
     ("dtype", "float32, bfloat16, float16 (auto: as the weights are)"),
     ("device", "cpu, cuda, cuda:1, mps (the first there is)"),
     ("parallelize", "spread over all devices, as device_map: auto does"),
-    ("device_map", "as accelerate takes it"),
+    ("device_map", "as accelerate takes it: a name such as balanced, or an object of layers and devices"),
     ("max_memory_per_gpu", "of each device with parallelize, as 10GiB (what there is)"),
     ("max_cpu_memory", "for layers that do not fit the devices, with parallelize"),
     ("offload_folder", "for layers that fit neither, with parallelize (./offload)"),
@@ -160,7 +167,10 @@ def read_settings(given: Mapping[str, object]) -> HfSettings:
     named = {key: value for key, value in given.items() if value is not None and key not in ELSEWISE}
     require_known("argument", named, HfSettings.__struct_fields__, WHERE)
     if "chat_template_args" in named:
-        named["chat_template_args"] = _write_object(named["chat_template_args"])
+        named["chat_template_args"] = _write_object("chat_template_args", named["chat_template_args"])
+    spread = named.get("device_map")
+    if isinstance(spread, Mapping) or str(spread).startswith("{"):
+        named["device_map"] = _write_object("device_map", spread)
     if isinstance(named.get("batch_size"), str) and str(named["batch_size"]).startswith("auto"):
         named["batch_size"] = "auto"  # lm-eval's auto:4 says how often to measure
     if str(named.get("think_end_token")).isdigit():
@@ -185,12 +195,12 @@ def _check_together(read: HfSettings) -> None:
         require_commit(read.pretrained, read.revision, WHERE)
 
 
-def _write_object(value: object) -> str:
+def _write_object(name: str, value: object) -> str:
     """An object as JSON, which is how it is kept; what is given as text is JSON already."""
     try:
         read = msgspec.json.decode(value, type=dict[str, object]) if isinstance(value, str) else value
     except (msgspec.DecodeError, RecursionError):
         read = value
     if not isinstance(read, Mapping):
-        raise EvalError(f'expected chat_template_args as an object such as {{"key": true}}, got {value!r}{WHERE}')
+        raise EvalError(f'expected {name} as an object such as {{"key": true}}, got {value!r}{WHERE}')
     return msgspec.json.encode(dict(read), order="sorted").decode()
