@@ -137,6 +137,20 @@ def test_a_penalty_of_the_models_own_is_applied_as_in_lm_eval(make_kind: Callabl
     assert "no_repeat_ngram_size 2, which is not applied" in open_folder(folder).warnings[0]
 
 
+@pytest.mark.parametrize("own", [1.0, 1.5])
+@pytest.mark.parametrize("asked", [1.0, 1.3, 0.7])
+def test_a_penalty_that_a_task_asks_for_goes_before_the_models_own(
+    make_kind: Callable[..., Path], own: float, asked: float
+) -> None:
+    folder = make_kind(*KINDS["llama"][:2])
+    (folder / "generation_config.json").write_text(f'{{"repetition_penalty": {own}, "eos_token_id": 2}}')
+    options = freeze_options({"max_gen_toks": 12, "until": [], "repetition_penalty": asked})
+    texts = [Generate(one, options) for one in (SHOTS, "A dog")]
+    theirs = ask_lm_eval(folder, list(texts))
+    assert ask(open_folder(folder), list(texts)) == theirs
+    assert ask(open_folder(folder, prefix_cache=False), list(texts)) == theirs
+
+
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_half_precision_gives_nearly_the_same(make_kind: Callable[..., Path], dtype: str) -> None:
     folder = make_kind(*KINDS["llama"][:2])

@@ -57,7 +57,7 @@ def open_hf(given: Mapping[str, object]) -> Model:
         _make_chat(template, tokenizer, settings),
         warnings=warnings,
         template=template,
-        check=partial(read_decoding, max_gen_toks=settings.max_gen_toks),
+        check=partial(read_decoding, max_gen_toks=settings.max_gen_toks, penalizes=True),
         whole=True,
     )
 
