@@ -55,7 +55,7 @@ def open_hf(given: Mapping[str, object]) -> Model:
         _identify(settings, config, torch, transformers),
         ask,
         _make_chat(template, tokenizer, settings),
-        warnings=warnings,
+        warnings=(*settings.warnings, *warnings),
         template=template,
         check=partial(read_decoding, max_gen_toks=settings.max_gen_toks, penalizes=True),
         whole=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import date
 from typing import Annotated, Literal
@@ -11,8 +12,10 @@ from msgspec import Meta, Struct
 from pyrsistent import PMap, pmap
 
 from evalcore.core.records.errors import EvalError, require_known
+from evalcore.core.secret_names import is_secret_name
 from evalcore.shell.models.checkpoint import require_commit
 from evalcore.shell.prompts.turns import CHAT_DATE
+from evalcore.shell.safety.secrets import HIDDEN
 
 Count = Annotated[int, Meta(ge=1)]
 WHERE = " - at model_args of hf"
@@ -69,6 +72,12 @@ class HfSettings(Struct, frozen=True, kw_only=True):
         return self.device_map or ("auto" if self.parallelize else None)
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """What may be asked for, and is hardly meant."""
+        thinks = self.template_variables.get("enable_thinking") is True and self.think_end_token is None
+        return (THOUGHTS,) if thinks else ()
+
+    @property
     def template_variables(self) -> dict[str, object]:
         """The variables that the chat template sees, as in lm-eval."""
         given: dict[str, object] = msgspec.json.decode(self.chat_template_args or "{}")
@@ -76,6 +85,7 @@ class HfSettings(Struct, frozen=True, kw_only=True):
 
 
 BATCH = 16
+THOUGHTS = "enable_thinking without think_end_token: thoughts are scored as answers; name it, as </think>"
 
 
 class Elsewise(Struct, frozen=True):
@@ -84,6 +94,10 @@ class Elsewise(Struct, frozen=True):
     fine: tuple[object, ...]
     why: str
 
+
+OFF = ("false", "0", "")
+QUANTIZED = Elsewise(OFF, "use weights that are quantized, or model: vllm with quantization")
+GPTQ = Elsewise(OFF, "transformers reads GPTQ weights by itself: leave it out")
 
 ELSEWISE: PMap[str, Elsewise] = pmap(
     {
@@ -97,10 +111,18 @@ ELSEWISE: PMap[str, Elsewise] = pmap(
             ("none",),
             "it needs torchrun: use parallelize or device_map, num_processes, or model: vllm with tensor_parallel_size",
         ),
-        "autogptq": Elsewise(("false",), "transformers reads GPTQ weights by itself: leave it out"),
-        "gptqmodel": Elsewise(("false",), "transformers reads GPTQ weights by itself: leave it out"),
-        "load_in_8bit": Elsewise(("false",), "use weights that are quantized, or model: vllm with quantization"),
-        "load_in_4bit": Elsewise(("false",), "use weights that are quantized, or model: vllm with quantization"),
+        "low_cpu_mem_usage": Elsewise((), "weights are always loaded straight onto their device"),
+        "cache_dir": Elsewise(OFF, "where files of the hub are kept is a matter of the machine: set HF_HOME instead"),
+        "token": Elsewise(OFF, "a token in a config is soon a token in a log: set HF_TOKEN in the environment"),
+        "autogptq": GPTQ,
+        "gptqmodel": GPTQ,
+        "load_in_8bit": QUANTIZED,
+        "load_in_4bit": QUANTIZED,
+        "bnb_4bit_compute_dtype": QUANTIZED,
+        "bnb_4bit_quant_storage": QUANTIZED,
+        "bnb_4bit_quant_type": QUANTIZED,
+        "bnb_4bit_use_double_quant": QUANTIZED,
+        "quantization_config": QUANTIZED,
     }
 )
 """lm-eval's arguments that have nothing to do here."""
@@ -151,7 +173,8 @@ def _refuse_unlike(given: Mapping[str, object]) -> None:
     for name, known in ELSEWISE.items():
         value = given.get(name)
         if value is not None and known.fine and str(value).lower() not in known.fine:
-            raise EvalError(f"{name}: {value} is not supported: {known.why}{WHERE}")
+            shown = HIDDEN if is_secret_name(name) else value
+            raise EvalError(f"{name}: {shown} is not supported: {known.why}{WHERE}")
 
 
 def read_settings(given: Mapping[str, object]) -> HfSettings:
@@ -171,8 +194,10 @@ def read_settings(given: Mapping[str, object]) -> HfSettings:
     spread = named.get("device_map")
     if isinstance(spread, Mapping) or str(spread).startswith("{"):
         named["device_map"] = _write_object("device_map", spread)
-    if isinstance(named.get("batch_size"), str) and str(named["batch_size"]).startswith("auto"):
-        named["batch_size"] = "auto"  # lm-eval's auto:4 says how often to measure
+    if isinstance(named.get("batch_size"), str):
+        named["batch_size"] = _read_batch(str(named["batch_size"]))
+    if isinstance(named.get("revision"), int | float):
+        named["revision"] = str(named["revision"])  # as in lm-eval: a tag may look like a number
     if str(named.get("think_end_token")).isdigit():
         named["think_end_token"] = int(str(named["think_end_token"]))  # its number, as in lm-eval
     try:
@@ -183,6 +208,13 @@ def read_settings(given: Mapping[str, object]) -> HfSettings:
     return read
 
 
+def _read_batch(text: str) -> str:
+    """A number, or ``auto``; lm-eval's ``auto:4`` says how often to measure."""
+    if not re.fullmatch(r"-?\d+|auto(:\d+(\.\d+)?)?", text):
+        raise EvalError(f"expected batch_size as a number or auto, got {text!r}{WHERE}")
+    return text.partition(":")[0]
+
+
 def _check_together(read: HfSettings) -> None:
     """Refuse arguments that contradict each other."""
     if read.num_processes > 1 and (read.device_map or read.parallelize):
@@ -191,6 +223,9 @@ def _check_together(read: HfSettings) -> None:
         raise EvalError(f"expected peft or delta, got both{WHERE}")
     if (read.max_memory_per_gpu or read.max_cpu_memory) and not read.parallelize:
         raise EvalError(f"max_memory_per_gpu and max_cpu_memory need parallelize: true{WHERE}")
+    if read.chat_template is not None and "{" not in read.chat_template:
+        got = f"got {read.chat_template[:60]!r}, which would be every prompt: leave it out for the model's own"
+        raise EvalError(f"expected a jinja2 template as chat_template, {got}{WHERE}")
     if read.trust_remote_code:
         require_commit(read.pretrained, read.revision, WHERE)
 
