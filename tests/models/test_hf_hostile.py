@@ -149,7 +149,6 @@ def test_a_damaged_folder_is_refused_in_a_line(folder: Path, tmp_path: Path, fil
         ({"pretraind": "x"}, "did you mean 'pretrained'"),
         ({"batch_size": 0}, "batch_size"),
         ({"prefix_token_id": -7}, "transformers cannot load"),
-        ({"chat_template": "{% for"}, "chat template"),
     ],
     ids=str,
 )

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Generate, Likelihood, LogLikelihood, Request, Rolling, freeze_options
 from evalcore.shell.models.hf.hf_loader import open_hf
 from evalcore.shell.models.model import Heard, Model, Question
@@ -138,6 +137,20 @@ def test_a_penalty_of_the_models_own_is_applied_as_in_lm_eval(make_kind: Callabl
     assert "no_repeat_ngram_size 2, which is not applied" in open_folder(folder).warnings[0]
 
 
+@pytest.mark.parametrize("own", [1.0, 1.5])
+@pytest.mark.parametrize("asked", [1.0, 1.3, 0.7])
+def test_a_penalty_that_a_task_asks_for_goes_before_the_models_own(
+    make_kind: Callable[..., Path], own: float, asked: float
+) -> None:
+    folder = make_kind(*KINDS["llama"][:2])
+    (folder / "generation_config.json").write_text(f'{{"repetition_penalty": {own}, "eos_token_id": 2}}')
+    options = freeze_options({"max_gen_toks": 12, "until": [], "repetition_penalty": asked})
+    texts = [Generate(one, options) for one in (SHOTS, "A dog")]
+    theirs = ask_lm_eval(folder, list(texts))
+    assert ask(open_folder(folder), list(texts)) == theirs
+    assert ask(open_folder(folder, prefix_cache=False), list(texts)) == theirs
+
+
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_half_precision_gives_nearly_the_same(make_kind: Callable[..., Path], dtype: str) -> None:
     folder = make_kind(*KINDS["llama"][:2])
@@ -201,28 +214,3 @@ def test_an_encoder_decoder_answers_as_in_lm_eval(make_kind: Callable[..., Path]
     for mine, longer in zip(ask(open_folder(folder), list(texts)), wanted, strict=True):
         assert mine
         assert longer.startswith(mine)
-
-
-def test_adapters_and_added_weights_change_answers(make_kind: Callable[..., Path], tmp_path: Path) -> None:
-    peft = pytest.importorskip("peft")
-    from transformers import AutoModelForCausalLM
-
-    folder = make_kind(*KINDS["llama"][:2])
-    model = AutoModelForCausalLM.from_pretrained(folder)
-    adapted = peft.get_peft_model(model, peft.LoraConfig(r=2, target_modules=["q_proj"], init_lora_weights=False))
-    adapted.save_pretrained(tmp_path / "adapter")
-    plain = ask(open_folder(folder), REQUESTS[:2])
-    assert ask(open_folder(folder, peft=str(tmp_path / "adapter")), REQUESTS[:2]) != plain
-    assert ask(open_folder(folder, delta=str(folder)), REQUESTS[:2]) != plain
-    with pytest.raises(EvalError, match="peft or delta"):
-        open_folder(folder, peft="a", delta="b")
-
-
-def test_what_cannot_be_loaded_is_said_in_a_line(tmp_path: Path, small_model: Path) -> None:
-    with pytest.raises(EvalError, match="transformers cannot load") as wrong:
-        open_hf({"pretrained": str(tmp_path)})
-    assert "\n" not in str(wrong.value)
-    with pytest.raises(EvalError, match="float33"):
-        open_folder(small_model, dtype="float33")
-    with pytest.raises(EvalError, match="name the commit"):
-        open_folder(small_model, trust_remote_code=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,14 @@ def test_trusted_code_needs_a_commit(
         ({"autogptq": True}, "GPTQ weights by itself"),
         ({"gptqmodel": "true"}, "GPTQ weights by itself"),
         ({"load_in_4bit": True}, "weights that are quantized"),
+        ({"bnb_4bit_quant_type": "nf4"}, "bnb_4bit_quant_type: nf4 is not supported: use weights that are quantized"),
+        ({"quantization_config": {"bits": 4}}, "weights that are quantized"),
+        ({"cache_dir": "/data"}, "set HF_HOME"),
+        ({"batch_size": "autox"}, "expected batch_size as a number or auto, got 'autox'"),
+        ({"batch_size": "-1"}, "batch_size"),
+        ({"device_map": "{x"}, "expected device_map as an object"),
+        ({"chat_template": "default"}, "got 'default', which would be every prompt: leave it out"),
+        ({"chat_date": "today"}, "`chat_date`"),
         ({"softmax_dtype": "bfloat16"}, "computed in float32"),
         ({"max_cpu_memory": "10GiB"}, "need parallelize"),
         ({"chat_template_args": "no"}, "as an object"),
@@ -113,7 +122,28 @@ def test_what_cannot_be_honoured_is_refused_with_a_reason(given: dict[str, objec
 
 def test_what_changes_nothing_is_taken() -> None:
     fine = {"logits_cache": False, "truncation": True, "softmax_dtype": "float32", "autogptq": False, "tp_plan": None}
+    fine |= {"load_in_8bit": 0, "quantization_config": None, "low_cpu_mem_usage": True, "token": False}
     assert read_settings({"pretrained": "m", **fine}) == read_settings({"pretrained": "m"})
+
+
+def test_a_token_is_refused_and_not_repeated() -> None:
+    with pytest.raises(EvalError, match="set HF_TOKEN in the environment") as told:
+        read_settings({"pretrained": "m", "token": "very-secret"})
+    assert "very-secret" not in str(told.value)
+
+
+def test_thoughts_that_nothing_ends_are_warned_of() -> None:
+    for given in ({"enable_thinking": True}, {"chat_template_args": {"enable_thinking": True}}):
+        assert "thoughts are scored" in read_settings({"pretrained": "m", **given}).warnings[0]
+        assert not read_settings({"pretrained": "m", **given, "think_end_token": "</think>"}).warnings
+    assert not read_settings({"pretrained": "m", "enable_thinking": False}).warnings
+
+
+def test_what_yaml_takes_for_something_else_is_read() -> None:
+    read = read_settings({"pretrained": "m", "revision": 1, "device_map": {"": 0}, "chat_date": date(2026, 1, 31)})
+    assert (read.revision, read.spread, read.chat_date) == ("1", {"": 0}, date(2026, 1, 31))
+    assert hash(read)
+    assert read_settings({"pretrained": "m", "parallelize": True}).spread == "auto"
 
 
 def test_arguments_under_lm_evals_names_have_their_meaning() -> None:

@@ -114,6 +114,8 @@ def test_generation_options_are_lm_evals():
     assert read_decoding({}, 99).max_gen_toks == 99
     assert read_decoding({"max_gen_toks": 5, "max_tokens": 7}, 99).max_gen_toks == 5
     assert read_decoding({"do_sample": True}, 9).temperature == 1.0
+    assert read_decoding({"repetition_penalty": 2}, 9, penalizes=True).repetition_penalty == 2.0
+    assert read_decoding({"repetition_penalty": 1.0}, 9).repetition_penalty is None
     assert read_decoding({"temperature": 0.5, "num_beams": 1}, 9).temperature == 0.5
     for wrong in ({"num_beams": 4}, {"temperature": -1}, {"top_p": "x"}, {"until": 3}, {"max_gen_toks": 0}):
         with pytest.raises(EvalError):

@@ -237,6 +237,13 @@ def test_hostile_lists(text: str) -> None:
         "{% set ns = namespace(x='ab') %}{% for i in range(60) %}{% set ns.x %}{{ns.x}}{{ns.x}}{% endset %}{% endfor %}",
         "{{ '{:1500000000}'.format('a') }}",
         "{{ lipsum(n=100000) }}",
+        "{{ strftime_now('%c' * 100000) }}",
+        "{{ strftime_now.__globals__ }}{% unknown %}",
+        "{{ range(9999) | list | tojson(separators=('a' * 999999, ':')) }}",
+        "{% set ns = namespace(x=messages) %}{% for i in range(900) %}{% set ns.x = [ns.x] %}{% endfor %}"
+        "{{ ns.x|tojson(indent=999) }}",
+        "{% generation %}" * 5000 + "{% endgeneration %}" * 5000,
+        "{% generation %}{% for i in range(9999) %}{{ messages[0].content * 999 }}{% endfor %}{% endgeneration %}",
     ],
 )
 def test_hostile_chat_templates_end_soon_in_an_error(text: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from math import isclose, log
 from types import ModuleType, SimpleNamespace
+from typing import ClassVar
 
 import pytest
 
@@ -28,7 +29,7 @@ class Tokenizer:
     """Characters as tokens."""
 
     bos_token_id = eos_token_id = 0
-    bos_token = eos_token = "^"
+    special_tokens_map: ClassVar = {"bos_token": "^", "eos_token": "^"}
     chat_template = "{% for m in messages %}{{ m.content }}{% endfor %}{{ '?' if add_generation_prompt }}"
 
     def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:

@@ -23,7 +23,10 @@ HARMLESS = pmap(
 
 
 class Decoding(Struct, frozen=True):
-    """How to generate: the most likely token at temperature 0, else a draw."""
+    """How to generate: the most likely token at temperature 0, else a draw.
+
+    ``repetition_penalty`` divides the odds of tokens that were there before; None leaves it to the model.
+    """
 
     until: tuple[str, ...] = ()
     max_gen_toks: int = 256
@@ -31,13 +34,16 @@ class Decoding(Struct, frozen=True):
     top_k: int = 0
     top_p: float = 1.0
     min_p: float = 0.0
+    repetition_penalty: float | None = None
 
 
-def read_decoding(given: Mapping[str, object], max_gen_toks: int) -> Decoding:
+def read_decoding(given: Mapping[str, object], max_gen_toks: int, *, penalizes: bool = False) -> Decoding:
     """Read lm-eval's generation options. ``do_sample: false`` is temperature 0; top_k 0 and top_p 1 leave all tokens.
 
+    A model that ``penalizes`` takes a ``repetition_penalty``; another only 1, which does nothing.
+
     >>> read_decoding({"until": "\\n", "do_sample": False, "temperature": 0.7}, 256)
-    Decoding(until=('\\n',), max_gen_toks=256, temperature=0.0, top_k=0, top_p=1.0, min_p=0.0)
+    Decoding(until=('\\n',), max_gen_toks=256, temperature=0.0, top_k=0, top_p=1.0, min_p=0.0, repetition_penalty=None)
     """
     rest = {key: value for key, value in given.items() if value is not None}
     until, sample = rest.pop("until", ()), rest.pop("do_sample", None)
@@ -46,6 +52,7 @@ def read_decoding(given: Mapping[str, object], max_gen_toks: int) -> Decoding:
     temperature = _read_number("temperature", rest.pop("temperature", 1.0 if sample else 0.0), 0.0, inf)
     top_k = _read_number("top_k", rest.pop("top_k", 0), -1, inf)
     top_p, min_p = (_read_number(name, rest.pop(name, off), 0.0, 1.0) for name, off in (("top_p", 1.0), ("min_p", 0.0)))
+    penalty = rest.pop("repetition_penalty", None) if penalizes else None
     for name, value in rest.items():
         if HARMLESS.get(name, inf) != value:
             raise EvalError(f"this model has no generation option {name} (got {value!r})")
@@ -56,6 +63,7 @@ def read_decoding(given: Mapping[str, object], max_gen_toks: int) -> Decoding:
         max(0, int(top_k)),
         top_p,
         min_p,
+        None if penalty is None else float(_read_number("repetition_penalty", penalty, 0.01, inf)),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TypeVar
 
@@ -9,6 +10,8 @@ import msgspec
 from msgspec import Struct
 
 from evalcore.core.records.errors import EvalError
+from evalcore.core.secret_names import is_secret_name
+from evalcore.shell.safety.secrets import HIDDEN
 
 Settings = TypeVar("Settings", bound=Struct)
 
@@ -38,7 +41,8 @@ def leave_out(given: Mapping[str, object], known: Mapping[str, Elsewise], where:
     for name in [name for name in known if name in named]:
         value, fine = named.pop(name), known[name].fine
         if fine and str(value).lower() not in fine:
-            raise NotHonoured(f"{name}: {value} is not supported: {known[name].why}{where}")
+            shown = HIDDEN if is_secret_name(name) else value
+            raise NotHonoured(f"{name}: {shown} is not supported: {known[name].why}{where}")
     return named
 
 
@@ -46,9 +50,9 @@ def convert_args(named: Mapping[str, object], kind: type[Settings], where: str) 
     """Convert arguments to settings: texts are read as numbers where those are expected, and objects kept as JSON."""
     read = dict(named)
     if "chat_template_args" in read:
-        read["chat_template_args"] = _write_object(read["chat_template_args"], where)
-    if str(read.get("batch_size")).startswith("auto"):
-        read["batch_size"] = "auto"  # lm-eval's auto:4 says how often to measure
+        read["chat_template_args"] = write_object("chat_template_args", read["chat_template_args"], where)
+    if isinstance(batch := read.get("batch_size"), str):
+        read["batch_size"] = _read_batch(batch, where)
     try:
         return msgspec.convert(read, kind, strict=False)
     except msgspec.ValidationError as wrong:
@@ -65,12 +69,19 @@ def read_variables(written: str | None, thinks: bool | None) -> dict[str, object
     return given | ({} if thinks is None else {"enable_thinking": thinks})
 
 
-def _write_object(value: object, where: str) -> str:
+def _read_batch(text: str, where: str) -> str:
+    """A number, or ``auto``; lm-eval's ``auto:4`` says how often to measure."""
+    if not re.fullmatch(r"-?\d+|auto(:\d+(\.\d+)?)?", text):
+        raise EvalError(f"expected batch_size as a number or auto, got {text!r}{where}")
+    return text.partition(":")[0]
+
+
+def write_object(name: str, value: object, where: str) -> str:
     """An object as JSON, which is how it is kept; what is given as text is JSON already."""
     try:
         read = msgspec.json.decode(value, type=dict[str, object]) if isinstance(value, str) else value
     except (msgspec.DecodeError, RecursionError):
         read = value
     if not isinstance(read, Mapping):
-        raise EvalError(f'expected chat_template_args as an object such as {{"key": true}}, got {value!r}{where}')
+        raise EvalError(f'expected {name} as an object such as {{"key": true}}, got {value!r}{where}')
     return msgspec.json.encode(dict(read), order="sorted").decode()

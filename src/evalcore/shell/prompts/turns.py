@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import date
 from typing import NamedTuple
 
 from evalcore.core.records.errors import EvalError
@@ -12,6 +13,10 @@ Message = dict[str, str]
 
 ChatTemplate = Callable[[Sequence[Message], bool], str]
 """Writes the prompt for messages; a flag says whether it ends by opening the assistant's turn."""
+
+
+CHAT_DATE = date(2024, 7, 26)
+"""The day on which templates run that ask for one: Llama 3's, where there is no clock, writes this one, too."""
 
 
 class Turn(NamedTuple):

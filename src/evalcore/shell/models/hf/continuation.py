@@ -48,6 +48,7 @@ class GrowingText:
 
     def __init__(self, prompt: Prompt, how: Decoding, speech: Speech) -> None:
         self.how, self.speech = how, speech
+        self.penalty = speech.penalty if how.repetition_penalty is None else how.repetition_penalty
         self.draw = np.random.default_rng(prompt.seed)
         self.before, self.tokens = prompt.tokens, list[int]()
         self.done: GrownText | None = None
@@ -55,7 +56,7 @@ class GrowingText:
 
     def take(self, logits: Any, best: int) -> int:
         """Take the next token, and see whether the reply ends with it."""
-        if self.speech.penalty != 1.0:
+        if self.penalty != 1.0:
             logits = self._penalize(logits)
             best = int(logits.argmax())
         token = best if self.how.temperature == 0.0 else choose_token(logits.float().cpu().numpy(), self.how, self.draw)
@@ -71,10 +72,10 @@ class GrowingText:
         return token
 
     def _penalize(self, logits: Any) -> Any:
-        """Logits as transformers changes them by the ``repetition_penalty`` of a model's own generation config."""
+        """Logits as transformers changes them by a ``repetition_penalty``."""
         made, seen = logits.clone(), list({*self.before, *self.tokens})
         some = made[seen]
-        made[seen] = some.where(some > 0, some * self.speech.penalty).where(some <= 0, some / self.speech.penalty)
+        made[seen] = some.where(some > 0, some * self.penalty).where(some <= 0, some / self.penalty)
         return made
 
     def _end(self, finish: str) -> GrownText:

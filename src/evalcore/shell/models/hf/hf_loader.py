@@ -57,9 +57,9 @@ def open_hf(given: Mapping[str, object]) -> Model:
         _identify(settings, config, torch, transformers),
         ask,
         _make_chat(template, tokenizer, settings),
-        warnings=warnings,
+        warnings=(*settings.warnings, *warnings),
         template=template,
-        check=partial(read_decoding, max_gen_toks=settings.max_gen_toks),
+        check=partial(read_decoding, max_gen_toks=settings.max_gen_toks, penalizes=True),
         whole=True,
         batches=FrozenDict({**settings.batches, "threads": torch.get_num_threads()}),
     )
@@ -89,8 +89,9 @@ def _name_source(settings: HfSettings) -> tuple[dict[str, object], dict[str, obj
 def _load_tokenizer(transformers: Any, settings: HfSettings) -> tuple[Any, Any]:
     transformers.utils.logging.disable_progress_bar()
     if settings.trust_remote_code:
-        sources = (settings.pretrained, settings.tokenizer, settings.delta)
-        refuse_foreign_code(sources, WHERE, revision=settings.revision, subfolder=settings.subfolder)
+        sources, pinned = (settings.pretrained, settings.tokenizer), {"revision": settings.revision}
+        refuse_foreign_code(sources, WHERE, **pinned, subfolder=settings.subfolder)
+        refuse_foreign_code((settings.delta,), WHERE, **pinned)
     there, own = _name_source(settings)
     config = transformers.AutoConfig.from_pretrained(settings.pretrained, **there, **own)
     fast = {} if settings.gguf_file and not settings.tokenizer else {"use_fast": settings.use_fast_tokenizer}
@@ -105,15 +106,12 @@ def _load_tokenizer(transformers: Any, settings: HfSettings) -> tuple[Any, Any]:
 def _load(torch: Any, transformers: Any, settings: HfSettings, config: Any, tokenizer: Any) -> Any:
     there, own = _name_source(settings)
     made = transformers.AutoModelForSeq2SeqLM if _has_encoder(config, settings) else transformers.AutoModelForCausalLM
-    spread = settings.device_map or ("auto" if settings.parallelize else None)
-    how: dict[str, object] = {"dtype": _find_dtype(torch, settings.dtype)}
-    how |= {"device_map": spread} if spread else {}
+    spread = settings.spread or {"": settings.device or _find_device(torch)}
+    how: dict[str, object] = {"dtype": _find_dtype(torch, settings.dtype), "device_map": spread}
     how |= _limit_memory(torch, settings) if settings.parallelize else {}
     how |= {"attn_implementation": settings.attn_implementation} if settings.attn_implementation else {}
     model = made.from_pretrained(settings.pretrained, **there, **own, **how)
-    model = _change_weights(made, model, tokenizer, settings, there)
-    if spread is None:
-        model = model.to(settings.device or _find_device(torch))
+    model = _change_weights(made, model, tokenizer, settings)
     if settings.mixed_precision_dtype:
         mixed = torch.autocast(model.device.type, dtype=_find_dtype(torch, settings.mixed_precision_dtype))
         model.forward = mixed(model.forward)
@@ -128,19 +126,29 @@ def _limit_memory(torch: Any, settings: HfSettings) -> dict[str, object]:
     return {"offload_folder": settings.offload_folder, **({"max_memory": most} if most else {})}
 
 
-def _change_weights(made: Any, model: Any, tokenizer: Any, settings: HfSettings, there: Mapping[str, object]) -> Any:
+def _change_weights(made: Any, model: Any, tokenizer: Any, settings: HfSettings) -> Any:
     """Add an adapter or a difference of weights."""
     if settings.peft:
         if model.config.get_text_config().vocab_size != len(tokenizer):
             model.resize_token_embeddings(len(tokenizer))
         return require("peft", "peft").PeftModel.from_pretrained(model, settings.peft, revision=settings.revision)
     if settings.delta:
-        added = made.from_pretrained(settings.delta, **there, dtype=model.dtype).state_dict()
-        for name, weights in model.state_dict().items():
-            if name not in added:
-                raise EvalError(f"{settings.delta} has no weights of {name}{WHERE}")
-            weights.data += added[name]
+        there = {"revision": settings.revision, "trust_remote_code": settings.trust_remote_code}
+        _add_weights(model, made.from_pretrained(settings.delta, **there, dtype=model.dtype).state_dict(), settings)
     return model
+
+
+def _add_weights(model: Any, added: Mapping[str, Any], settings: HfSettings) -> None:
+    """Add a difference to weights, once to those that two layers share: they have two names and one place."""
+    own = model.state_dict()
+    if missing := next((name for name in own if name not in added), None):
+        raise EvalError(f"{settings.delta} has no weights of {missing}{WHERE}")
+    if away := next((name for name, weights in own.items() if weights.is_meta), None):
+        raise EvalError(
+            f"delta cannot be added to {away}, which was offloaded: it needs the whole model in memory{WHERE}"
+        )
+    for name in {weights.data_ptr(): name for name, weights in own.items()}.values():
+        own[name].data += added[name].to(own[name].device)
 
 
 def _has_encoder(config: Any, settings: HfSettings) -> bool:
@@ -195,7 +203,8 @@ def _find_length(config: Any, tokenizer: Any) -> int:
 def _make_chat(template: str | None, tokenizer: Any, settings: HfSettings) -> ChatTemplate | None:
     if template is None:
         return None
-    return compile_chat(template, tokenizer.bos_token or "", tokenizer.eos_token or "", settings.template_variables)
+    variables = {**tokenizer.special_tokens_map, **settings.template_variables}
+    return compile_chat(template, variables, settings.chat_date)
 
 
 # --- who it is ------------------------------------------------------------------------------------------------------

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 from typing import Annotated, Literal
 
+import msgspec
 from msgspec import Meta, Struct
 from pyrsistent import PMap, pmap
 
 from evalcore.core.records.errors import EvalError, require_known
 from evalcore.shell.models.checkpoint import require_commit
-from evalcore.shell.models.model_args import Elsewise, convert_args, leave_out, read_variables
+from evalcore.shell.models.model_args import Elsewise, convert_args, leave_out, read_variables, write_object
+from evalcore.shell.prompts.turns import CHAT_DATE
 
 Count = Annotated[int, Meta(ge=1)]
 WHERE = " - at model_args of hf"
@@ -47,6 +50,7 @@ class HfSettings(Struct, frozen=True, kw_only=True):
     think_end_token: int | str | None = None
     chat_template: str | None = None
     chat_template_args: str | None = None
+    chat_date: date = CHAT_DATE
     trust_remote_code: bool = False
     prefix_cache: bool = True
     cache_tokens: Annotated[int, Meta(ge=0)] = 16384
@@ -65,13 +69,29 @@ class HfSettings(Struct, frozen=True, kw_only=True):
         return {"batch_size": self.batch, **kept}
 
     @property
+    def spread(self) -> object:
+        """How one model lies on several devices, as accelerate takes it; None if on one."""
+        if self.device_map and self.device_map.startswith("{"):
+            return msgspec.json.decode(self.device_map)
+        return self.device_map or ("auto" if self.parallelize else None)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What may be asked for, and is hardly meant."""
+        thinks = self.template_variables.get("enable_thinking") is True and self.think_end_token is None
+        return (THOUGHTS,) if thinks else ()
+
+    @property
     def template_variables(self) -> dict[str, object]:
         """The variables that the chat template sees, as in lm-eval."""
         return read_variables(self.chat_template_args, self.enable_thinking)
 
 
 BATCH = 16
-
+THOUGHTS = "enable_thinking without think_end_token: thoughts are scored as answers; name it, as </think>"
+OFF = ("false", "0", "")
+QUANTIZED = Elsewise(OFF, "use weights that are quantized, or model: vllm with quantization")
+GPTQ = Elsewise(OFF, "transformers reads GPTQ weights by itself: leave it out")
 
 ELSEWISE: PMap[str, Elsewise] = pmap(
     {
@@ -85,10 +105,18 @@ ELSEWISE: PMap[str, Elsewise] = pmap(
             ("none",),
             "it needs torchrun: use parallelize or device_map, num_processes, or model: vllm with tensor_parallel_size",
         ),
-        "autogptq": Elsewise(("false",), "transformers reads GPTQ weights by itself: leave it out"),
-        "gptqmodel": Elsewise(("false",), "transformers reads GPTQ weights by itself: leave it out"),
-        "load_in_8bit": Elsewise(("false",), "use weights that are quantized, or model: vllm with quantization"),
-        "load_in_4bit": Elsewise(("false",), "use weights that are quantized, or model: vllm with quantization"),
+        "low_cpu_mem_usage": Elsewise((), "weights are always loaded straight onto their device"),
+        "cache_dir": Elsewise(OFF, "where files of the hub are kept is a matter of the machine: set HF_HOME instead"),
+        "token": Elsewise(OFF, "a token in a config is soon a token in a log: set HF_TOKEN in the environment"),
+        "autogptq": GPTQ,
+        "gptqmodel": GPTQ,
+        "load_in_8bit": QUANTIZED,
+        "load_in_4bit": QUANTIZED,
+        "bnb_4bit_compute_dtype": QUANTIZED,
+        "bnb_4bit_quant_storage": QUANTIZED,
+        "bnb_4bit_quant_type": QUANTIZED,
+        "bnb_4bit_use_double_quant": QUANTIZED,
+        "quantization_config": QUANTIZED,
     }
 )
 """lm-eval's arguments that have nothing to do here."""
@@ -103,7 +131,7 @@ ARGUMENTS = (
     ("dtype", "float32, bfloat16, float16 (auto: as the weights are)"),
     ("device", "cpu, cuda, cuda:1, mps (the first there is)"),
     ("parallelize", "spread over all devices, as device_map: auto does"),
-    ("device_map", "as accelerate takes it"),
+    ("device_map", "as accelerate takes it: a name such as balanced, or an object of layers and devices"),
     ("max_memory_per_gpu", "of each device with parallelize, as 10GiB (what there is)"),
     ("max_cpu_memory", "for layers that do not fit the devices, with parallelize"),
     ("offload_folder", "for layers that fit neither, with parallelize (./offload)"),
@@ -122,6 +150,7 @@ ARGUMENTS = (
     ("think_end_token", "what is before its last occurrence in a reply is left out"),
     ("chat_template", "a jinja2 template instead of the model's own"),
     ("chat_template_args", "an object whose names the chat template knows"),
+    ("chat_date", f"the day that a chat template takes for today, whatever the clock says ({CHAT_DATE})"),
     ("trust_remote_code", "run the repository's own code; needs a commit as revision, and --trust model:NAME"),
     ("prefix_cache", "whether each token is computed once (true)"),
     ("cache_tokens", "tokens of shared prefixes that are kept in memory (16384)"),
@@ -144,6 +173,11 @@ def read_settings(given: Mapping[str, object]) -> HfSettings:
     """
     named = leave_out(given, ELSEWISE, WHERE)
     require_known("argument", named, HfSettings.__struct_fields__, WHERE)
+    spread = named.get("device_map")
+    if isinstance(spread, Mapping) or str(spread).startswith("{"):
+        named["device_map"] = write_object("device_map", spread, WHERE)
+    if isinstance(named.get("revision"), int | float):
+        named["revision"] = str(named["revision"])  # as in lm-eval: a tag may look like a number
     if str(named.get("think_end_token")).isdigit():
         named["think_end_token"] = int(str(named["think_end_token"]))  # its number, as in lm-eval
     read = convert_args(named, HfSettings, WHERE)
@@ -159,5 +193,8 @@ def _check_together(read: HfSettings) -> None:
         raise EvalError(f"expected peft or delta, got both{WHERE}")
     if (read.max_memory_per_gpu or read.max_cpu_memory) and not read.parallelize:
         raise EvalError(f"max_memory_per_gpu and max_cpu_memory need parallelize: true{WHERE}")
+    if read.chat_template is not None and "{" not in read.chat_template:
+        got = f"got {read.chat_template[:60]!r}, which would be every prompt: leave it out for the model's own"
+        raise EvalError(f"expected a jinja2 template as chat_template, {got}{WHERE}")
     if read.trust_remote_code:
         require_commit(read.pretrained, read.revision, WHERE)

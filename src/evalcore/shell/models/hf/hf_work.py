@@ -68,7 +68,8 @@ def _answer_all(engine: HfEngine, questions: Sequence[Question]) -> Iterator[Hea
     groups: dict[Decoding, list[int]] = {}
     for at, one in enumerate(questions):
         if isinstance(one.request, Generate):
-            groups.setdefault(read_decoding(one.request.options, engine.settings.max_gen_toks), []).append(at)
+            how = read_decoding(one.request.options, engine.settings.max_gen_toks, penalizes=True)
+            groups.setdefault(how, []).append(at)
     for how, ats in groups.items():
         yield from _answer_texts(engine, questions, how, ats, worn)
     if worn:

@@ -69,6 +69,7 @@ class PlainBatches:
         if how.temperature:
             chosen = {"do_sample": True, "temperature": how.temperature, "top_p": how.top_p, "top_k": how.top_k}
             chosen |= {"min_p": how.min_p} if how.min_p else {}
+        chosen |= {} if how.repetition_penalty is None else {"repetition_penalty": how.repetition_penalty}
 
         def ended(made: Any, scores: object, **more: object) -> Any:
             cut = [end_text(row[start:].tolist(), how, speech) is not None for row in made]

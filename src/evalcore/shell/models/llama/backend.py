@@ -134,7 +134,8 @@ def _make_chat(engine: Weights, template: str | None) -> ChatTemplate | None:
         return None
     from evalcore.shell.models.chat import compile_chat
 
-    return compile_chat(template, engine.text_of(engine.bos), engine.text_of(engine.eos))
+    tokens = {"bos_token": engine.text_of(engine.bos), "eos_token": engine.text_of(engine.eos)}
+    return compile_chat(template, tokens)
 
 
 def _ask_engine(engine: Weights, settings: LlamaSettings, questions: Sequence[Question]) -> Iterator[Heard | Notice]:

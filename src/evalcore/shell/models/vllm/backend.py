@@ -102,7 +102,7 @@ def _make_chat(template: str | None, tokenizer: Any, settings: VllmSettings) -> 
         return None
     from evalcore.shell.models.chat import compile_chat
 
-    return compile_chat(template, tokenizer.bos_token or "", tokenizer.eos_token or "", settings.template_variables)
+    return compile_chat(template, {**tokenizer.special_tokens_map, **settings.template_variables})
 
 
 def _identify(settings: VllmSettings, version: str, longest: int) -> str:
