@@ -138,15 +138,6 @@ def test_a_penalty_of_the_models_own_is_applied_as_in_lm_eval(make_kind: Callabl
     assert "no_repeat_ngram_size 2, which is not applied" in open_folder(folder).warnings[0]
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
-def test_half_precision_gives_nearly_the_same(make_kind: Callable[..., Path], dtype: str) -> None:
-    folder = make_kind(*KINDS["llama"][:2])
-    likely = [one for one in REQUESTS if isinstance(one, LogLikelihood)]
-    exact, half = (ask(open_folder(folder, dtype=one), list(likely)) for one in ("float32", dtype))
-    assert [one.value for one in half] == pytest.approx([one.value for one in exact], rel=0.05)
-    assert ask(open_folder(folder, dtype=dtype), [REQUESTS[-1]])
-
-
 @pytest.mark.parametrize("cached", [True, False], ids=["tree", "plain"])
 def test_what_is_known_changes_no_bit_of_the_rest(make_kind: Callable[..., Path], cached: bool) -> None:
     folder = make_kind(*KINDS["llama"][:2])

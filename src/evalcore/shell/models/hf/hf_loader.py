@@ -26,8 +26,6 @@ from evalcore.shell.prompts.turns import ChatTemplate
 POSITIONS = ("n_positions", "max_position_embeddings", "n_ctx")
 UNLIMITED = 1e12
 USUAL_LENGTH = 2048
-APART = 1e-3
-"""The largest difference of log-probabilities at which a packed row counts as the same as a plain one."""
 
 NOT_ANSWERING = frozenset(
     {
@@ -177,10 +175,9 @@ def _build_engine(
     engine = HfEngine(network, texts, settings, longest, speech, batches)
     if encoder or not settings.prefix_cache:
         return engine, ()
-    far = probe_rows(network, *(texts.encode(text, False) for text in PROBES))
-    if far > APART:
-        told = f"prefix_cache has no effect: packed rows differ by {far:.2g} from plain ones in this model's attention"
-        return engine, (told,)
+    probe = probe_rows(network, *(texts.encode(text, False) for text in PROBES))
+    if not probe.fits:
+        return engine, (f"prefix_cache has no effect: {probe.reason}",)
     return msgspec.structs.replace(engine, plain=None), warn_of_config(model.generation_config)
 
 
