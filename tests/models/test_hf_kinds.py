@@ -49,6 +49,20 @@ KINDS: dict[str, tuple[str, dict[str, object], bool]] = {
         True,
     ),
     "alibi": ("BloomConfig", {"hidden_size": 32, "n_layer": 2, "n_head": 4, "vocab_size": 49152}, False),
+    "positions in two ways": (
+        "Phi3Config",
+        {
+            **DEEP,
+            "original_max_position_embeddings": 64,
+            "rope_parameters": {"rope_type": "longrope", "short_factor": [1.0] * 4, "long_factor": [4.0] * 4},
+        },
+        False,
+    ),
+    "positions by length": (
+        "LlamaConfig",
+        {**DEEP, "max_position_embeddings": 64, "rope_parameters": {"rope_type": "dynamic", "factor": 4.0}},
+        False,
+    ),
     "recurrent": ("MambaConfig", {"hidden_size": 32, "num_hidden_layers": 2, "vocab_size": 49152}, False),
 }
 """The config, its sizes, and whether its tokens can be computed once."""
@@ -89,12 +103,12 @@ def test_the_tree_agrees_with_plain_batches_or_is_not_used(make_kind: Callable[.
 
 
 def ask_lm_eval(folder: Path, requests: list[Request], **given: Any) -> list[Any]:
-    """The replies of lm-eval's own HFLM, each asked alone."""
+    """The replies of lm-eval's own HFLM, each asked alone, of a model that has forgotten how long the last one was."""
     from lm_eval.models.huggingface import HFLM
 
     asked = {"dtype": "float32", "device": "cpu", "batch_size": 1, "max_length": 256, **given}
     model = HFLM(pretrained=str(folder), **asked)
-    return [_ask_one(model, one) for one in requests]
+    return [_ask_one(model, one) for asked in requests for one in (LogLikelihood("A", " dog"), asked)][1::2]
 
 
 def _ask_one(model: Any, request: Request) -> Any:
@@ -194,19 +208,16 @@ def test_an_encoder_decoder_answers_as_in_lm_eval(make_kind: Callable[..., Path]
         assert longer.startswith(mine)
 
 
-def test_adapters_and_added_weights_change_answers(make_kind: Callable[..., Path], tmp_path: Path) -> None:
-    peft = pytest.importorskip("peft")
-    from transformers import AutoModelForCausalLM
-
-    folder = make_kind(*KINDS["llama"][:2])
-    model = AutoModelForCausalLM.from_pretrained(folder)
-    adapted = peft.get_peft_model(model, peft.LoraConfig(r=2, target_modules=["q_proj"], init_lora_weights=False))
-    adapted.save_pretrained(tmp_path / "adapter")
-    plain = ask(open_folder(folder), REQUESTS[:2])
-    assert ask(open_folder(folder, peft=str(tmp_path / "adapter")), REQUESTS[:2]) != plain
-    assert ask(open_folder(folder, delta=str(folder)), REQUESTS[:2]) != plain
-    with pytest.raises(EvalError, match="peft or delta"):
-        open_folder(folder, peft="a", delta="b")
+@pytest.mark.parametrize("kind", ["positions in two ways", "positions by length"])
+def test_positions_that_depend_on_the_length_have_limits(make_kind: Callable[..., Path], kind: str) -> None:
+    folder = make_kind(*KINDS[kind][:2])
+    assert "max_length: 64 lets the tree be used" in open_folder(folder).warnings[0]
+    near = [Generate(SHOTS[:n], freeze_options({"max_gen_toks": 12, "until": []})) for n in (150, 200, 214, 230, 260)]
+    likely = [LogLikelihood(SHOTS[:n], SHOTS[n : n + 20]) for n in (20, 170, 180, 190, 200, 210, 400, 401)]
+    for given in ({}, {"max_length": 64}):
+        model = open_folder(folder, **given)
+        assert bool(model.warnings) != bool(given)
+        assert_alike(ask(model, [*near, *likely]), ask_lm_eval(folder, [*near, *likely], **given))
 
 
 def test_what_cannot_be_loaded_is_said_in_a_line(tmp_path: Path, small_model: Path) -> None:

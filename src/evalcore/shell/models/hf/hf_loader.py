@@ -17,7 +17,7 @@ from evalcore.shell.models.hf.hf_processes import Processes
 from evalcore.shell.models.hf.hf_settings import WHERE, HfSettings, read_settings
 from evalcore.shell.models.hf.hf_work import HfEngine, answer_questions
 from evalcore.shell.models.hf.network import EXTRA, Network, load_torch
-from evalcore.shell.models.hf.plain import PlainBatches
+from evalcore.shell.models.hf.plain import PlainBatches, Stretch, find_stretch
 from evalcore.shell.models.hf.row_probe import PROBES, probe_rows
 from evalcore.shell.models.hf.tokenizer import TextEncoder, find_template, read_speech, warn_of_config
 from evalcore.shell.models.model import Ask, Model
@@ -170,11 +170,15 @@ def _build_engine(
     network, texts = Network(model), TextEncoder(tokenizer, settings)
     speech = read_speech(model.generation_config, texts, settings.think_end_token)
     pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id or 0
-    batches = PlainBatches(network, settings.batch, pad, encoder=encoder)
+    stretch = Stretch() if encoder else find_stretch(network.config)
+    batches = PlainBatches(network, settings.batch, pad, stretch, encoder=encoder)
     longest = settings.max_length or _find_length(model.config, tokenizer)
     engine = HfEngine(network, texts, settings, longest, speech, batches)
     if encoder or not settings.prefix_cache:
         return engine, ()
+    if longest > stretch.limit:
+        told = f"positions are encoded by the length of the sequence if it is over {stretch.limit}"
+        return engine, (f"prefix_cache has no effect: {told}; max_length: {stretch.limit} lets the tree be used",)
     probe = probe_rows(network, *(texts.encode(text, False) for text in PROBES))
     if not probe.fits:
         return engine, (f"prefix_cache has no effect: {probe.reason}",)
