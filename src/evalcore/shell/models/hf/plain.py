@@ -88,7 +88,7 @@ class PlainBatches:
             rows, _ = self._pad([pair.sequence for pair in pairs])
             self.network.evaluated += rows.numel()
             self._reset()
-            return model(rows).logits
+            return model(rows).logits[:, -rows.shape[1] :]  # an adapter may put tokens of its own before
         rows, mask = self._pad([pair.context for pair in pairs])
         labels, _ = self._pad([pair.continuation for pair in pairs])
         self.network.evaluated += rows.numel() + labels.numel()
