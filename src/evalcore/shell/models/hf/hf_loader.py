@@ -19,7 +19,7 @@ from evalcore.shell.models.hf.hf_processes import Processes
 from evalcore.shell.models.hf.hf_settings import WHERE, HfSettings, read_settings
 from evalcore.shell.models.hf.hf_work import HfEngine, answer_questions
 from evalcore.shell.models.hf.network import EXTRA, Network, load_torch
-from evalcore.shell.models.hf.plain import PlainBatches
+from evalcore.shell.models.hf.plain import PlainBatches, Stretch, find_stretch
 from evalcore.shell.models.hf.row_probe import PROBES, probe_rows
 from evalcore.shell.models.hf.tokenizer import TextEncoder, find_template, read_speech, warn_of_config
 from evalcore.shell.models.model import Ask, Model
@@ -28,8 +28,6 @@ from evalcore.shell.prompts.turns import ChatTemplate
 POSITIONS = ("n_positions", "max_position_embeddings", "n_ctx")
 UNLIMITED = 1e12
 USUAL_LENGTH = 2048
-APART = 1e-3
-"""The largest difference of log-probabilities at which a packed row counts as the same as a plain one."""
 
 NOT_ANSWERING = frozenset(
     {
@@ -179,15 +177,18 @@ def _build_engine(
     network, texts = Network(model), TextEncoder(tokenizer, settings)
     speech = read_speech(model.generation_config, texts, settings.think_end_token)
     pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id or 0
-    batches = PlainBatches(network, settings.batch, pad, encoder=encoder)
+    stretch = Stretch() if encoder else find_stretch(network.config)
+    batches = PlainBatches(network, settings.batch, pad, stretch, encoder=encoder)
     longest = settings.max_length or _find_length(model.config, tokenizer)
     engine = HfEngine(network, texts, settings, longest, speech, batches)
     if encoder or not settings.prefix_cache:
         return engine, ()
-    far = probe_rows(network, *(texts.encode(text, False) for text in PROBES))
-    if far > APART:
-        told = f"prefix_cache has no effect: packed rows differ by {far:.2g} from plain ones in this model's attention"
-        return engine, (told,)
+    if longest > stretch.limit:
+        told = f"positions are encoded by the length of the sequence if it is over {stretch.limit}"
+        return engine, (f"prefix_cache has no effect: {told}; max_length: {stretch.limit} lets the tree be used",)
+    probe = probe_rows(network, *(texts.encode(text, False) for text in PROBES))
+    if not probe.fits:
+        return engine, (f"prefix_cache has no effect: {probe.reason}",)
     return msgspec.structs.replace(engine, plain=None), warn_of_config(model.generation_config)
 
 
