@@ -266,4 +266,4 @@ def test_the_linter_reads_templates_of_clusters(home: Path) -> None:
     write_task(home, "en", cluster="{{passage")
     done = evalcore(home, "tasks", "check", "q_en", "--include_path", "tasks")
     assert done.returncode != 0
-    assert "cluster is not a template" in done.stdout + done.stderr
+    assert "cluster: expected a jinja2 template" in done.stdout + done.stderr

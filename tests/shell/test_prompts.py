@@ -245,6 +245,7 @@ def test_values_without_a_word_in_json() -> None:
 REFUSED: dict[str, tuple[Row, str]] = {
     "missing field": ({"doc_to_text": "{{qestion}}"}, r"doc_to_text: 'qestion' is undefined; .* question, .* - at own doc 0"),
     "missing field in a condition": ({"doc_to_text": "{% if x %}{% endif %}"}, "'x' is undefined.* - at own doc 0"),
+    "no Python": ({"doc_to_text": "{{ question[1:, 2] }}"}, r"expected a jinja2 template, .* cannot compile it \(invalid syntax\)"),
     "bad template": ({"doc_to_text": "{{ question"}, r"expected a jinja2 template, got '\{\{ question'.* line 1 - at own"),
     "unknown key": ({"doc_to_txt": "x"}, "did you mean 'doc_to_text'.* - at own"),
     "unknown few-shot key": ({"fewshot_config": {"samlpes": []}}, "did you mean 'samples'.* - at own"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -14,6 +13,7 @@ from evalcore.core.groups.lint import lint_configs
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.shell.config.yaml_file import FunctionTag, Loaded, read_yaml
+from evalcore.shell.prompts.templates.compile import compile_template
 from evalcore.shell.tasks.code import find_function, map_values
 from evalcore.shell.tasks.library.files import TaskProblem
 from evalcore.shell.tasks.library.includes import is_shipped, list_files_behind
@@ -113,22 +113,11 @@ def _find_bad_templates(config: Mapping[object, object], loaded: Loaded, path: s
     for outer, part in ((None, config), ("fewshot_config", shots if isinstance(shots, Mapping) else {})):
         for key in TEMPLATES:
             text = part.get(key)
-            wrong = _parse_template(text) if isinstance(text, str) else None
-            if wrong is not None:
-                line = loaded.line_of(outer or key)
-                yield TaskProblem("template", f"{key} is not a template: {wrong}", f"{path}:{line}")
-
-
-@cache
-def _parse_template(text: str) -> str | None:
-    from jinja2 import TemplateSyntaxError
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
-
-    try:
-        ImmutableSandboxedEnvironment().parse(text)
-    except (TemplateSyntaxError, RecursionError) as wrong:
-        return str(wrong)
-    return None
+            try:
+                if isinstance(text, str):
+                    compile_template(text)
+            except EvalError as wrong:
+                yield TaskProblem("template", f"{key}: {wrong}", f"{path}:{loaded.line_of(outer or key)}")
 
 
 def _find_lost_functions(value: object, path: str) -> Iterator[TaskProblem]:

@@ -64,9 +64,14 @@ def _compile_text(text: str) -> tuple[Template, nodes.Template]:
         return where.from_string(text), tree
     except (TemplateError, RecursionError, MemoryError) as wrong:
         line = getattr(wrong, "lineno", None)
-        shown = text if len(text) <= 200 else text[:197] + "..."
-        at = f" in line {line}" if line else ""
-        raise EvalError(f"expected a jinja2 template, got {shown!r}: {wrong}{at}") from wrong
+        raise _refuse_template(text, f"{wrong} in line {line}" if line else f"{wrong}") from wrong
+    except SyntaxError as wrong:  # jinja2 reads what it cannot write as Python: x[1:, 2], loops nested too deeply
+        raise _refuse_template(text, f"jinja2 cannot compile it ({wrong.msg})") from wrong
+
+
+def _refuse_template(text: str, reason: str) -> EvalError:
+    shown = text if len(text) <= 200 else text[:197] + "..."
+    return EvalError(f"expected a jinja2 template, got {shown!r}: {reason}")
 
 
 def _list_outputs(tree: nodes.Template) -> list[nodes.Node] | None:
