@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -27,12 +28,12 @@ def ask(model: Model, requests: Sequence[Request]) -> list[Reply]:
 
 
 @pytest.fixture(scope="module")
-def theirs(small_model: Path) -> Callable[..., object]:
+def theirs(small_model: Path) -> Callable[..., Any]:
     from lm_eval.models.huggingface import HFLM
 
-    made: dict[tuple[object, ...], object] = {}
+    made: dict[tuple[object, ...], Any] = {}
 
-    def build(**given: object) -> object:
+    def build(**given: object) -> Any:
         key = tuple(sorted(given.items()))
         if key not in made:
             made[key] = HFLM(pretrained=str(small_model), dtype="float32", device="cpu", batch_size=4, **given)
@@ -80,64 +81,77 @@ LIKELIHOODS = {
 }
 
 
-@pytest.mark.parametrize("cached", [True, False], ids=["tree", "plain"])
-@pytest.mark.parametrize("length", [None, 48], ids=["whole", "truncated"])
-@pytest.mark.parametrize("kind", LIKELIHOODS)
-def test_likelihoods_are_those_of_lm_eval(
-    ours: Callable[..., Model], theirs: Callable[..., object], kind: str, length: int | None, cached: bool
-) -> None:
-    requests = LIKELIHOODS[kind]
+PROMPTS = (
+    *(f"{SHOTS}Question: How many legs has {one}?\nAnswer:" for one in ("a dog", "one very old horse", "an ant")),
+    "The capital of France is",
+    "Once upon a time",
+)
+TURNS = (
+    {"role": "system", "content": "Be brief."},
+    {"role": "user", "content": "2 + 2?"},
+    {"role": "assistant", "content": "4"},
+    {"role": "user", "content": "3 + 3?"},
+)
+
+
+def assert_same_likelihoods(ours: Model, theirs: Any, requests: Sequence[LogLikelihood]) -> None:
     asked = [SimpleNamespace(args=(one.context, one.continuation)) for one in requests]
-    given = {} if length is None else {"max_length": length}
-    wanted = theirs(**given).loglikelihood(asked, disable_tqdm=True)  # type: ignore[attr-defined]
-    got = ask(ours(prefix_cache=cached, **given), requests)
-    for mine, (value, greedy) in zip(got, wanted, strict=True):
+    wanted = theirs.loglikelihood(asked, disable_tqdm=True)
+    for mine, (value, greedy) in zip(ask(ours, requests), wanted, strict=True):
         assert isinstance(mine, Likelihood)
         assert mine.value == pytest.approx(value, rel=1e-4, abs=1e-4)
         assert mine.greedy == greedy
 
 
+def assert_same_rolling(ours: Model, theirs: Any) -> None:
+    texts = [SHOTS, OTHER[:90], "A short one."]
+    wanted = theirs.loglikelihood_rolling([SimpleNamespace(args=(text,)) for text in texts], disable_tqdm=True)
+    assert ask(ours, [Rolling(text) for text in texts]) == pytest.approx(wanted, rel=1e-4)
+
+
+def assert_same_texts(ours: Model, theirs: Any, **more: object) -> None:
+    how = {"until": ["\n\n", "Question:"], "max_gen_toks": 24, **more}
+    wanted = theirs.generate_until([SimpleNamespace(args=(one, dict(how))) for one in PROMPTS], disable_tqdm=True)
+    assert ask(ours, [Generate(one, freeze_options(how)) for one in PROMPTS]) == wanted
+
+
+def assert_same_chat(ours: Model, theirs: Any) -> None:
+    assert ours.chat is not None
+    turns = [dict(one) for one in TURNS]
+    assert ours.chat(turns, True) == theirs.apply_chat_template(turns)
+    begun = [*turns, {"role": "assistant", "content": "The answer is"}]
+    assert ours.chat(begun, False) == theirs.apply_chat_template(begun, add_generation_prompt=False)
+
+
+@pytest.mark.parametrize("cached", [True, False], ids=["tree", "plain"])
+@pytest.mark.parametrize("length", [None, 48], ids=["whole", "truncated"])
+@pytest.mark.parametrize("kind", LIKELIHOODS)
+def test_likelihoods_are_those_of_lm_eval(
+    ours: Callable[..., Model], theirs: Callable[..., Any], kind: str, length: int | None, cached: bool
+) -> None:
+    given = {} if length is None else {"max_length": length}
+    assert_same_likelihoods(ours(prefix_cache=cached, **given), theirs(**given), LIKELIHOODS[kind])
+
+
 @pytest.mark.parametrize("length", [None, 40], ids=["one window", "windows"])
 def test_rolling_likelihoods_are_those_of_lm_eval(
-    ours: Callable[..., Model], theirs: Callable[..., object], length: int | None
+    ours: Callable[..., Model], theirs: Callable[..., Any], length: int | None
 ) -> None:
-    texts = [SHOTS, OTHER[:90], "A short one."]
     given = {} if length is None else {"max_length": length}
-    asked = [SimpleNamespace(args=(text,)) for text in texts]
-    wanted = theirs(**given).loglikelihood_rolling(asked, disable_tqdm=True)  # type: ignore[attr-defined]
-    assert ask(ours(**given), [Rolling(text) for text in texts]) == pytest.approx(wanted, rel=1e-4)
+    assert_same_rolling(ours(**given), theirs(**given))
 
 
 @pytest.mark.parametrize("cached", [True, False], ids=["tree", "plain"])
 @pytest.mark.parametrize("length", [None, 120], ids=["whole", "truncated"])
 def test_texts_are_those_of_lm_eval(
-    ours: Callable[..., Model], theirs: Callable[..., object], length: int | None, cached: bool
+    ours: Callable[..., Model], theirs: Callable[..., Any], length: int | None, cached: bool
 ) -> None:
-    prompts = [
-        f"{SHOTS}Question: How many legs has {one}?\nAnswer:" for one in ("a dog", "one very old horse", "an ant")
-    ]
-    prompts += ["The capital of France is", "Once upon a time"]
-    how = {"until": ["\n\n", "Question:"], "max_gen_toks": 24}
     given = {} if length is None else {"max_length": length}
-    asked = [SimpleNamespace(args=(prompt, dict(how))) for prompt in prompts]
-    wanted = theirs(**given).generate_until(asked, disable_tqdm=True)  # type: ignore[attr-defined]
-    got = ask(ours(prefix_cache=cached, **given), [Generate(one, freeze_options(how)) for one in prompts])
-    assert got == wanted
+    assert_same_texts(ours(prefix_cache=cached, **given), theirs(**given))
 
 
-def test_chat_prompts_are_those_of_lm_eval(ours: Callable[..., Model], theirs: Callable[..., object]) -> None:
-    turns = [
-        {"role": "system", "content": "Be brief."},
-        {"role": "user", "content": "2 + 2?"},
-        {"role": "assistant", "content": "4"},
-        {"role": "user", "content": "3 + 3?"},
-    ]
-    model = ours()
-    assert model.chat is not None
-    assert model.chat(turns, True) == theirs().apply_chat_template(turns)  # type: ignore[attr-defined]
-    begun = [*turns, {"role": "assistant", "content": "The answer is"}]
-    wanted = theirs().apply_chat_template(begun, add_generation_prompt=False)  # type: ignore[attr-defined]
-    assert model.chat(begun, False) == wanted
+def test_chat_prompts_are_those_of_lm_eval(ours: Callable[..., Model], theirs: Callable[..., Any]) -> None:
+    assert_same_chat(ours(), theirs())
 
 
 def test_draws_depend_on_the_request_and_the_repeat_alone(ours: Callable[..., Model]) -> None:

@@ -50,13 +50,20 @@ MORE = {
 }
 KNOWN = [f"quickstart_{name}" for name in ("nature", "world", "everyday", "one_step", "two_step", "prose")]
 TASKS = [*KNOWN, *MORE]
+OPTIONS: dict[str, dict[str, Any]] = {
+    "hf": {"device": "cpu", "batch_size": 4},
+    "vllm": {"max_model_len": 1024, "enforce_eager": True},
+}
 TALK = ["quickstart_one_step", "nature_random_shots"]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_tasks(tmp_path_factory.mktemp("tasks") / "tasks")
+
+
+def make_tasks(made: Path) -> Path:
     """The quickstart's tasks, shorter, and others on its data."""
-    made = tmp_path_factory.mktemp("tasks") / "tasks"
     shutil.copytree(QUICKSTART, made)
     (made / "simple_questions.yaml").unlink()  # its replies are drawn, and it has a key of evalcore's own
     (made / "quickstart.yaml").unlink()
@@ -93,11 +100,11 @@ def ask_lm_eval(theirs: Any, folder: Path, tasks: list[str], **given: Any) -> di
 
 
 def ask_evalcore(
-    model: Path, folder: Path, out: Path, tasks: list[str], **given: Any
+    model: Path, folder: Path, out: Path, tasks: list[str], backend: str = "hf", **given: Any
 ) -> tuple[Mapping[str, Any], dict[str, list[Any]]]:
     done = evalcore.run(
-        model="hf",
-        model_args={"pretrained": str(model), "dtype": "float32", "device": "cpu", "batch_size": 4},
+        model=backend,
+        model_args={"pretrained": str(model), "dtype": "float32", **OPTIONS[backend]},
         tasks=tasks,
         include_path=str(folder),
         bootstrap_iters=0,
