@@ -64,7 +64,7 @@ def describe_comparison(
     rows = [{"depth": depth, "number": order[line.name, line.key]} for depth, line in placed]
     data: Plain = {
         "confidence": first.confidence,
-        "correction": tell_correction(first.correction, first.family, round(compared.alpha, 9)),
+        "correction": tell_correction(first.correction, first.family, compared.alpha),
         "lead": list(compared.lead),
         "sections": [{"title": one.head, "lines": list(one.lines)} for one in list_sections(compared)],
         "renamed": [run.renamed for run in compared.runs],
@@ -101,7 +101,7 @@ def _write_line(
 ) -> Plain:
     told = tell_line(line, comparison, spreads, labels)
     return {
-        **describe_line(line, 1 - comparison.confidence, labels),
+        **describe_line(line, comparison.alpha, labels),
         "sentence": told.sentence,
         "evidence": told.evidence,
         "points": told.points,
