@@ -51,7 +51,7 @@ def test_all_places_agree(
     told = tell_difference(line, Known(name="t", key=KEY, paired=True, n=60, units=60, stderr=0.08, share=True), both)
     assert told.evidence is bool(found)
     run = Recorded("run", Path("run"), ComparisonSide("run", ()), {}, {}, ())
-    page, _ = describe_comparison(replace(compared, runs=(run, run)), ({}, {}))
+    page, _ = describe_comparison(replace(compared, runs=(run, run)), ({}, {}), ({}, {}))
     drawn = page["pairs"][0]["lines"][0]  # type: ignore[index]
     assert (drawn["verdict"], drawn["evidence"]) == (wanted, bool(found))
     assert told.sentence.startswith("A is better by 20.0 points" if found else "no evidence of a difference")

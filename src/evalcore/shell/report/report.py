@@ -95,8 +95,8 @@ def draw_report(
     named = choose_names(names, paths)
     gathered = gather_runs(paths, named, label_runs(len(paths)), confidence, reading)
     texts = samples and not redact
-    compared, flips = compare_gathered(gathered, task, metric, reading, texts=texts, warnings=not redact)
     numbers = [list_numbers(run) for run in gathered]
+    compared, flips = compare_gathered(gathered, numbers, task, metric, reading, texts=texts, warnings=not redact)
     tasks = find_aliased(split_names(task), agree_aliases(run.results for run in gathered))
     chosen = choose_shown(numbers, tasks, list_names(metric))
     described = describe_runs(gathered, numbers, chosen)
