@@ -26,6 +26,7 @@ from evalcore.shell.report.outcomes import describe_outcomes
 from evalcore.shell.report.redaction import redact_head
 from evalcore.shell.report.run_numbers import Chosen, Rows, explain_errata, list_entries, list_numbers, place_numbers
 from evalcore.shell.report.samples.sample_chunks import pack_samples
+from evalcore.shell.safety.replacement import refuse_folder
 
 Plain = dict[str, object]
 FORMAT = 1
@@ -69,6 +70,7 @@ def report(*runs: RunPath, output: RunPath = "report.html", **keys: Unpack[Repor
     evalcore.EvalError: expected one or more runs, got none
     """
     place = parse_path(output)
+    refuse_folder(place)  # before anything is gathered
     drawn = draw_report(*runs, beside=f"{place.stem}_data", **keys)
     path, *beside = write_page(drawn.page, place)
     return Reported(path=path, files=tuple(beside), warnings=drawn.warnings)
