@@ -30,7 +30,7 @@ from evalcore.shell.safety.credentials import hide_credentials
 def write_run(result: RunResult) -> Html:
     """A run's numbers, what became of its documents, and where its files are."""
     shown = result.shown()
-    where = f"Written to {shown.folder}: {', '.join(shown.files)}" if shown.folder else ""
+    where = f"{shown.placed} {shown.folder}: {', '.join(shown.files)}" if shown.folder else ""
     return write_panel(
         shown.title,
         write_numbers(list_lines(result.report), f"{show_share(shown.confidence)} interval"),
