@@ -71,7 +71,7 @@ def report(*runs: RunPath, output: RunPath = "report.html", **keys: Unpack[Repor
     """
     place = parse_path(output)
     refuse_folder(place)  # before anything is gathered
-    drawn = draw_report(*runs, beside=f"{place.stem}_data", **keys)
+    drawn = draw_report(*runs, beside=f"{place.name.removesuffix('.html')}_data", **keys)
     path, *beside = write_page(drawn.page, place)
     return Reported(path=path, files=tuple(beside), warnings=drawn.warnings)
 
