@@ -58,6 +58,13 @@ def test_runs_whose_only_tasks_have_other_names_show_their_values(visit, tmp_pat
     assert cells == ["0.2500", "0.7500"]
 
 
+def test_a_filter_that_is_compared_as_another_shows_its_own_value(visit, runs, tmp_path) -> None:
+    keys = {"task": "*arithmetic", "match_filter": "strict-match=flexible-extract"}
+    path = report(runs[1], runs[0], output=tmp_path / "p.html", **keys).path
+    cells = visit().open(path).locator("table.matrix td.heat > span").all_inner_texts()
+    assert cells == ["0.0000", "0.2200"]  # under its own strict-match, the second run has 0.2000
+
+
 def test_each_difference_stands_beside_its_sentence(visit, two_runs) -> None:
     page = visit().open(two_runs)
     lines = [one for one in find_pair(page, "A", "B")["lines"] if one]

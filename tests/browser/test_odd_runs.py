@@ -89,7 +89,7 @@ def test_scores_far_apart_are_counted_by_logarithm(visit, tmp_path) -> None:
 def test_a_large_tree_opens_folded(tasks, shown, visit, tmp_path) -> None:
     seen = visit()
     page = seen.open(report(write_results(tmp_path / "run", tasks), output=tmp_path / "p.html").path)
-    assert page.locator(".lead").inner_text().startswith(f"{tasks} tasks")
+    assert page.locator(".lead").inner_text().startswith(f"hf · {tasks} tasks")
     assert page.locator("table.tree tbody:visible").count() == shown
     page.get_by_role("button", name="tasks of part_0").click()
     assert page.locator("table.tree tbody:visible").count() == shown + -(-tasks // 4)

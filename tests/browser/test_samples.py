@@ -10,6 +10,7 @@ from base64 import b64encode
 import pytest
 
 from evalcore.shell.output.report import page as pages
+from evalcore.shell.output.report.bundle import WORKER, bundle_modules
 from evalcore.shell.report.report import report
 from tests.browser.chromium import Visit
 from tests.browser.large_log import WORDS, count_found, write_large_log, write_row
@@ -57,6 +58,30 @@ def test_words_in_an_address_find_what_typing_finds(words, one_run, visit) -> No
     opened.open(one_run, f"#samples?q={words}")
     opened.settle()
     assert count_samples(opened.page) == search(typed, words) > 0
+
+
+SLOW_SEARCH = """async (code) => {
+  const slow = "let now = 0; performance.now = () => (now += 30);";  // so that it pauses after every part
+  const worker = new Worker(URL.createObjectURL(new Blob([slow, code])));
+  const found = new Set();
+  const heard = (wanted) => new Promise((done) => worker.addEventListener("message", ({ data }) => wanted(data) && done()));
+  worker.addEventListener("message", ({ data }) => data.seq === 2 && data.rows.forEach((row) => found.add(row)));
+  const first = heard(({ seq, done }) => seq === 1 && done);
+  const last = heard(({ seq, done, looked }) => seq === 2 && done && looked === 4);
+  for (const base of [0, 1, 2]) worker.postMessage({ base, ids: ["beaver"] });
+  worker.postMessage({ seq: 1, q: "be", full: false });
+  await first;
+  worker.postMessage({ seq: 2, q: "beav", full: false });
+  worker.postMessage({ base: 3, ids: ["late beaver"] });
+  await last;
+  return [...found].sort();
+}"""
+
+
+def test_a_part_that_comes_while_longer_words_are_looked_for_is_searched(visit) -> None:
+    page = visit().page
+    page.goto("about:blank")
+    assert page.evaluate(SLOW_SEARCH, bundle_modules(WORKER)) == [0, 1, 2, 3]
 
 
 def test_enter_searches_all_of_every_text(visit, tmp_path) -> None:

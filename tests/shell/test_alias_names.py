@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,11 @@ import pytest
 from evalcore.shell.cli import main
 from evalcore.shell.compare.check import check_run
 from evalcore.shell.compare.compare import compare
+from evalcore.shell.compare.power import plan_power
+from evalcore.shell.explain.explain import explain_document
 from evalcore.shell.output.check.gate_tables import draw_gates
 from evalcore.shell.output.terminal.screen import Screen
+from evalcore.shell.report.shown_run import show_run
 from evalcore.shell.run.run import run
 
 QUICKSTART = Path(__file__).parents[2] / "examples" / "quickstart" / "config.yaml"
@@ -75,6 +79,26 @@ def test_either_name_chooses_the_same(
     assert by_alias == by_name
     near = told(capsys, *type_command(name, runs), "--task", "natur", code=2)
     assert "did you mean 'quickstart_nature'" in near
+
+
+NOTEBOOKS: dict[str, Callable[[str, str], object]] = {
+    "compare": compare,
+    "check": lambda a, b: check_run(b, baseline=a),
+    "power": lambda a, b: plan_power(a, difference=0.05),
+    "explain": lambda a, b: explain_document(a, task="one_step", doc=0),
+    "report": lambda a, b: show_run(a).report,
+}
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_notebooks_call_rows_as_terminals_do(name: str, runs: tuple[str, str, str]) -> None:
+    shown = NOTEBOOKS[name](*runs[:2])._repr_html_()  # type: ignore[attr-defined]
+    (table,) = (one for one in shown.split("<table")[1:] if ">Tasks<" in one and ">Metric<" in one)
+    heads = filter(None, re.findall(r"<th [^>]*>([^<]*)</th>", table))
+    assert list(heads)[:3] == ["Tasks", "Filter", "Metric"]
+    cells = [one.lstrip(" -") for one in re.findall(r"<td [^>]*>([^<]*)</td>", table)]
+    assert "one_step" in cells
+    assert not any(one.startswith("quickstart_") for one in cells)
 
 
 def test_diff_and_report_take_aliases(

@@ -42,6 +42,28 @@ def test_flags_without_a_command_mean_run(tmp_path: Path) -> None:
     assert (tmp_path / "out/results.json").exists()
 
 
+@pytest.mark.parametrize("flag", ["-o", "--output", "--output_path", "--output-path"])
+def test_every_command_takes_what_it_writes_to_by_the_same_flags(
+    flag: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_tasks(tmp_path / "tasks")
+    Path("quiz.csv").write_text("question,answer\n1 + 1?,2\n2 + 1?,3\n", "utf-8")
+    asked = ["--model", "dummy", "--tasks", "places", "--include_path", "tasks", "--quiet"]
+    assert main(["run", *asked, "--output_path", "made"]) == 0
+    assert main(["score", "made", "--partials", "parts", "--partial_only", "--quiet"]) == 0
+    for name, words in {
+        "run": asked,
+        "score": ["made", "--quiet"],
+        "merge": ["parts", "--quiet"],
+        "report": ["made"],
+        "init": ["quiz.csv", "--yes", "--no_run"],
+        "tasks": ["new", "mine"],
+    }.items():
+        assert main([name, *words, flag, f"written/{name}"]) == 0
+        assert (tmp_path / "written" / name).exists()
+
+
 def test_models_as_text_and_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["models"]) == 0
     assert "local-completions" in capsys.readouterr().out

@@ -14,6 +14,7 @@ from sample_runs import STAMP, rows_of, write_log
 from evalcore.core.records.outcome import Failed, NotEmitted, Ok, Unscorable
 from evalcore.shell.cli import main
 from evalcore.shell.explain.changes import KINDS, name_change
+from evalcore.shell.output.terminal.screen import Screen
 
 QUICKSTART = Path(__file__).resolve().parents[2] / "examples" / "quickstart"
 ESCAPES = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -110,6 +111,27 @@ def test_numbers_are_those_of_both_results(home: Path, capsys: pytest.CaptureFix
     for one in found:
         key = f"{one['metric']},{one['filter']}"
         assert [one["before"], one["after"]] == [pytest.approx(side[one["name"]][key]) for side in results]
+
+
+@pytest.mark.parametrize(
+    ("width", "heads"),
+    [
+        (200, "Tasks Filter Metric before after after − before right -> wrong wrong -> right other text only"),
+        (100, "Tasks before after after − before right -> wrong wrong -> right other text only"),
+        (80, "Tasks before after right -> wrong wrong -> right"),
+        (60, "Tasks before after right -> wrong wrong -> right"),
+    ],
+)
+def test_numbers_fit_the_screen_and_keep_what_they_are_about(
+    width: int, heads: str, home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evalcore.shell.output.terminal.screen._screen_of", lambda stream: Screen(width))
+    text = told(capsys, home / "old", home / "new", "--limit", 0).partition("Numbers\n")[2].partition("\n\n")[0]
+    _, head, _, row, *_ = text.splitlines()
+    assert " ".join(head.split()) == heads
+    assert re.match(r"  one_step( |/)", row)
+    assert " 0.3667 " in row
+    assert all(len(line) <= width for line in text.splitlines())
 
 
 def test_people_see_answer_rule_gold_and_score(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -115,9 +115,11 @@ def test_what_is_wrong_is_said_with_file_and_line(tmp_path: Path, text: str, mes
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ({"ci": "wilsn"}, "unknown ci .wilsn.* - at the command line$"),
-        ({"seed": [1, 2]}, "expected seed .* - at the command line$"),
-        ({"ci": "wilsn", "policy": "evalcore"}, "unknown ci .wilsn.* - at the command line$"),
+        ({"ci": "wilsn"}, "unknown ci .wilsn.* - at the flags or keys given$"),
+        ({"seed": [1, 2]}, "expected seed .* - at the flags or keys given$"),
+        ({"limit": 0}, "expected limit to be a number above 0, got 0 - at the flags or keys given$"),
+        ({"confidence": 1}, "expected confidence to be between 0 and 1, got 1 - at the flags or keys given$"),
+        ({"ci": "wilsn", "policy": "evalcore"}, "unknown ci .wilsn.* - at the flags or keys given$"),
         ({"ci": "t"}, "unknown policy .helm.* - at .*run.yaml:4$"),
         ({"ci": "wilsn", "limit": 3}, "unknown policy .helm.* - at .*run.yaml:4$"),
     ],

@@ -198,6 +198,22 @@ def test_no_model_is_made_up_for_answers_of_other_programs(folder: Path, tmp_pat
     assert main([*shlex.split(made["command"])[1:], "-o", str(tmp_path / "again")]) == 0
 
 
+def test_a_file_is_not_said_to_be_of_another_run_beside_it(folder: Path, tmp_path: Path) -> None:
+    whole = copytree(folder, tmp_path / "whole")
+    inside = read_head(report(whole / "samples_quickstart_nature.jsonl", output=tmp_path / "p.html").path)["runs"][0]
+    assert "model: replay" in inside["reproduce"]["config"]
+    log = tmp_path / "a.csv"
+    log.write_text("id,said\n1,0.5\n2,1\n3,0\n", "utf-8")
+    for name in ("config.yaml", "run.json"):
+        (tmp_path / name).write_bytes((whole / name).read_bytes())
+    shown = read_head(report(log, output=tmp_path / "p.html", id="id", score=["said"]).path)["runs"][0]
+    assert (shown["usage"], shown["endings"], shown["reproduce"]["versions"]) == (None, {}, "")
+    assert not {"config", "model_identity"} & {*shown["reproduce"]}
+    words = shlex.split(shown["reproduce"]["command"])
+    assert words == ["evalcore", "score", str(log), "--id", "id", "--score", "said"]
+    assert main([*words[1:], "-o", str(tmp_path / "again")]) == 0
+
+
 @pytest.mark.parametrize("config", [None, "model: hf\napi_key: CANARY\n", "model: [CANARY"])
 def test_credentials_that_others_left_in_a_run_are_not_shown(config: str | None, folder: Path, tmp_path: Path) -> None:
     bare = copytree(folder, tmp_path / "bare")

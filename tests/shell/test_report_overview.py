@@ -85,9 +85,11 @@ def test_the_terminal_says_what_to_know_of_the_runs(folder: Path, tmp_path: Path
     assert f"warning: A and B are the same run: {folder}\n" in capsys.readouterr().err
 
 
-def test_a_page_is_no_folder(folder: Path, tmp_path: Path, capsys) -> None:
-    assert main(["report", str(folder), "-o", str(tmp_path)]) == 2
-    assert f"cannot write {tmp_path}: Is a directory; name a file in it\n" in capsys.readouterr().err
+@pytest.mark.parametrize("words", [["report", "RUN", "-o"], ["check", "RUN", "--min", "acc=0", "--junit"]])
+def test_a_page_is_no_folder(words: list[str], folder: Path, tmp_path: Path, capsys) -> None:
+    for place in (str(tmp_path), "."):
+        assert main([*(str(folder) if one == "RUN" else one for one in words), place]) == 2
+        assert f"cannot write {place}: Is a directory; name a file in it\n" in capsys.readouterr().err
 
 
 def test_confidence_and_choice(folder: Path, tmp_path: Path) -> None:

@@ -124,16 +124,19 @@ def test_texts_are_in_the_page_unless_they_are_kept_out(most, runs, tmp_path, mo
 
 def test_a_redacted_page_leaves_no_data_of_an_earlier_one_of_its_name(runs, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(pages, "ONE_FILE", 100)
-    other = report(*runs, output=tmp_path / "other.html")
+    others = [report(*runs, output=tmp_path / name) for name in ("other.html", "page.htm")]
     whole = report(*runs, output=tmp_path / "page.html")
-    (tmp_path / "page_data" / "mine.js").write_text("")
+    data, names = tmp_path / "page_data", ("mine.js", f"{'a' * 24}.js", f"{'b' * 24}.js")
+    mine = [data / name for name in names]
+    mine[0].write_text("")
+    mine[1].write_text("export const mine = 1;")  # a bundler names files so, too
+    mine[2].mkdir()
     made = report(*runs, output=tmp_path / "page.html", redact=True)
-    left = {path for path in (tmp_path / "page_data").iterdir() if path.name != "mine.js"}
-    assert left == set(made.files) != set(whole.files)
-    assert all(path.is_file() for path in other.files)
+    assert {*data.iterdir()} - {*mine} == set(made.files) != set(whole.files)
+    assert all(path.is_file() for other in others for path in other.files)
     monkeypatch.undo()
     report(*runs, output=tmp_path / "page.html", redact=True)
-    assert [path.name for path in (tmp_path / "page_data").iterdir()] == ["mine.js"]
+    assert {*data.iterdir()} == {*mine}
 
 
 def test_without_samples_there_are_no_documents_at_all(runs, tmp_path) -> None:

@@ -10,10 +10,13 @@ from xml.etree import ElementTree as Xml
 import pytest
 from sample_runs import STAMP, rows_of, write_log, write_run
 
-from evalcore import EvalError, run, score
+from evalcore import EvalError, MetricKey, run, score
 from evalcore.comparisons import check_run, plan_power
 from evalcore.shell.cli import main
 from evalcore.shell.compare.compare import compare
+from evalcore.shell.compare.run_sides import list_spreads
+from evalcore.shell.report.report import report
+from tests.shell.test_report_overview import read_head
 
 FINE = [1.0, 0.0, 1.0, 1.0] * 10
 QUICKSTART = Path(__file__).parents[2] / "examples" / "quickstart" / "config.yaml"
@@ -295,6 +298,27 @@ def test_filters_are_matched_by_name(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert check_run(a, baseline=b, match_filter="strict=hard").passed
     (plan,) = plan_power(a, b, match_filter="strict=hard").plans
     assert plan.known.key.filter == "strict"
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_what_is_known_of_a_filter_is_known_by_its_new_name(tmp_path: Path, whole: bool) -> None:
+    b = filtered(tmp_path / "b", hard=FINE, strict=[1.0] * 40)
+    path = b if whole else next(b.glob("samples_*"))
+    if not whole:
+        next(b.glob("results*")).unlink()
+    _, renamed = compare(path, path, match_filter="strict=hard").runs
+    own, known = list_spreads(compare(path, path).runs[1]), list_spreads(renamed)
+    strict, hard = (MetricKey("exact_match", name) for name in ("strict", "hard"))
+    assert list(known) == [("t", strict)]
+    assert known["t", strict].stderr == own["t", hard].stderr
+    assert (whole, own["t", strict].stderr) in ((True, 0.07), (False, 0.0))
+
+
+def test_a_page_finds_the_number_of_a_filter_under_its_own_name(tmp_path: Path) -> None:
+    a, b = filtered(tmp_path / "a", strict=FINE), filtered(tmp_path / "b", hard=FINE, strict=[1.0] * 40)
+    page = report(a, b, output=tmp_path / "page.html", match_filter="strict=hard").path
+    (number,) = read_head(page)["comparison"]["numbers"]
+    assert (number["filter"], number["values"]) == ("strict", [0.75, 0.75])
 
 
 @pytest.mark.parametrize(

@@ -347,11 +347,14 @@ def test_the_samples_of_an_earlier_run_do_not_stay_beside_other_results(home: Pa
     assert "were replaced" in done.stdout
 
 
-def test_a_damaged_note_of_an_earlier_run_stops_no_command(home: Path) -> None:
+@pytest.mark.parametrize("flags", [(), ("--overwrite",)])
+@pytest.mark.parametrize("name", ["run.json", "results.json"])
+def test_a_damaged_note_of_an_earlier_run_stops_no_run(home: Path, name: str, flags: tuple[str, ...]) -> None:
     evalcore_here(home, "run", "run.yaml")
-    (home / "out/run.json").write_text('{"a": ' + "[" * 100_000)
+    (home / "out" / name).write_text('{"a": ' + "[" * 100_000)
+    assert evalcore_here(home, "show", "out").returncode == (0 if name == "run.json" else 2)
+    assert evalcore_here(home, "run", "run.yaml", *flags).returncode == 0
     assert evalcore_here(home, "show", "out").returncode == 0
-    assert evalcore_here(home, "run", "run.yaml", "--overwrite").returncode == 0
 
 
 def test_what_a_task_cannot_close_costs_the_others_nothing(home: Path) -> None:

@@ -1,18 +1,22 @@
-"""Every place that says which run is better says the same: tables, JSON, sentences, notebooks."""
+"""Every place that says which run is better says the same: tables, JSON, sentences, notebooks, the page."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
 from evalcore import MetricKey
-from evalcore.core.compare.lines import CORRECTIONS, NO_CORRECTION, Comparison, ComparisonLine
+from evalcore.core.compare.lines import CORRECTIONS, NO_CORRECTION, Comparison, ComparisonLine, ComparisonSide
 from evalcore.core.compare.power import Known
 from evalcore.core.compare.verdicts.sentences import tell_difference
 from evalcore.core.notebook.contrasts import write_lines
 from evalcore.shell.compare.compare import Compared
+from evalcore.shell.logs.runs.run_record import Recorded
 from evalcore.shell.output.compare.footnotes import sum_up
 from evalcore.shell.output.compare.renderers import describe_line
+from evalcore.shell.report.comparison import describe_comparison
 
 KEY = MetricKey("acc")
 APART, ACROSS = (0.05, 0.35), (-0.05, 0.45)
@@ -46,6 +50,10 @@ def test_all_places_agree(
     assert write_lines(both).count(wanted) == 4
     told = tell_difference(line, Known(name="t", key=KEY, paired=True, n=60, units=60, stderr=0.08, share=True), both)
     assert told.evidence is bool(found)
+    run = Recorded("run", Path("run"), ComparisonSide("run", ()), {}, {}, ())
+    page, _ = describe_comparison(replace(compared, runs=(run, run)), ({}, {}), ({}, {}))
+    drawn = page["pairs"][0]["lines"][0]  # type: ignore[index]
+    assert (drawn["verdict"], drawn["evidence"]) == (wanted, bool(found))
     assert told.sentence.startswith("A is better by 20.0 points" if found else "no evidence of a difference")
     assert ("is better" in told.sentence) is bool(found)
 

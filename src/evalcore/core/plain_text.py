@@ -72,6 +72,15 @@ def show_interval(low: float | None, high: float | None, decimals: int = 4, betw
     return show_number(low, decimals, none="-∞") + between + show_number(high, decimals, none="∞")
 
 
+def show_ends(ci: tuple[float, float] | None, decimals: int = 4) -> str:
+    """An interval of a difference, with signs.
+
+    >>> show_ends((-0.25, 0.5)), show_ends((-0.25, 0.5), 3), show_ends(None)
+    ('-0.2500 to +0.5000', '-0.250 to +0.500', '')
+    """
+    return " to ".join(show_difference(end, decimals) for end in ci or ())
+
+
 def show_p(p_value: float | None) -> str:
     """A p-value.
 

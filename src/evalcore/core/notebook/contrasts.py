@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from evalcore.core.compare.lines import Comparison, ComparisonLine
 from evalcore.core.compare.verdicts.margins import tell_verdict
@@ -16,11 +16,13 @@ from evalcore.core.notebook.markup import (
     write_panel,
     write_table,
 )
-from evalcore.core.plain_text import ARROWS, show_difference, show_number, show_p, show_share
+from evalcore.core.plain_text import ARROWS, show_difference, show_ends, show_number, show_p, show_share
+from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.core.stats.pair_tests import Difference
 
 NUMBERS = (False, False, False, False, True, True, True, True, True, False, True, True, False, False)
 LABELS = ("A", "B")
+NO_ALIASES: Mapping[str, str] = FrozenDict()
 
 
 def write_difference(difference: Difference) -> Html:
@@ -65,20 +67,28 @@ def write_line_of(line: ComparisonLine) -> Html:
     )
 
 
-def write_lines(comparison: Comparison, labels: tuple[str, str] = LABELS) -> Html:
-    """A line for every number of both runs."""
-    lines, alpha = comparison.lines, round(1 - comparison.confidence, 9)
+def write_lines(
+    comparison: Comparison, labels: tuple[str, str] = LABELS, aliases: Mapping[str, str] = NO_ALIASES
+) -> Html:
+    """A line for every number of both runs; ``aliases`` are what tables call tasks and groups."""
+    lines, alpha = comparison.lines, comparison.alpha
     axes = {line.key.metric: _find_axis(line.key.metric, lines) for line in lines}
     cells = [
-        _list_cells(line, axes[line.key.metric], tell_verdict(line, alpha, labels, comparison.margin)) for line in lines
+        _list_cells(
+            aliases.get(line.name, line.name),
+            line,
+            axes[line.key.metric],
+            tell_verdict(line, alpha, labels, comparison.margin),
+        )
+        for line in lines
     ]
     level = f"{show_share(comparison.confidence)} interval"
     tested = "adjusted p" if comparison.correction.corrects else "p"
     a, b = labels
     heads = (
         "Tasks",
-        "Metric",
         "Filter",
+        "Metric",
         "",
         "n",
         a,
@@ -94,7 +104,7 @@ def write_lines(comparison: Comparison, labels: tuple[str, str] = LABELS) -> Htm
     used = [
         at
         for at in range(len(heads))
-        if at not in (2, 11, 13) or any(line[at] not in ("", "none" if at == 2 else "") for line in cells)
+        if at not in (1, 11, 13) or any(line[at] not in ("", "none" if at == 1 else "") for line in cells)
     ]
     return write_table(
         HtmlTable(
@@ -107,12 +117,12 @@ def write_lines(comparison: Comparison, labels: tuple[str, str] = LABELS) -> Htm
     )
 
 
-def _list_cells(line: ComparisonLine, axis: Ends | None, verdict: str) -> tuple[Html, ...]:
+def _list_cells(name: str, line: ComparisonLine, axis: Ends | None, verdict: str) -> tuple[Html, ...]:
     moved = f"{len(line.better):,} : {len(line.worse):,}" if line.better or line.worse else ""
     return (
-        escape_text(line.name),
-        escape_text(line.key.metric),
+        escape_text(name),
         escape_text(line.key.filter),
+        escape_text(line.key.metric),
         escape_text(ARROWS[line.higher_is_better]),
         escape_text(f"{line.n:,}"),
         escape_text(show_number(line.a)),
@@ -130,15 +140,6 @@ def _list_cells(line: ComparisonLine, axis: Ends | None, verdict: str) -> tuple[
 def _list_notes(line: ComparisonLine) -> list[str]:
     lost = f"{line.unscored:,} without a score in both" if line.unscored else ""
     return [note for note in (lost, line.reason) if note]
-
-
-def show_ends(ci: Ends | None) -> str:
-    """An interval of a difference, with signs.
-
-    >>> show_ends((-0.5, 0.25)), show_ends(None)
-    ('-0.5000 to +0.2500', '')
-    """
-    return " to ".join(show_difference(end) for end in ci or ())
 
 
 def _find_axis(metric: str, lines: Sequence[ComparisonLine]) -> Ends | None:

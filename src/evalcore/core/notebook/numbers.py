@@ -115,10 +115,10 @@ def write_numbers(lines: Sequence[NumberLine], interval: str = "interval") -> Ht
         if key is not None
     }
     cells = [_list_cells(line, axes, again=at > 0 and lines[at - 1].row is line.row) for at, line in enumerate(lines)]
-    heads = ("Tasks", "Metric", "Filter", "", "Value", interval, "", "n", "unscored")
+    heads = ("Tasks", "Filter", "Metric", "", "Value", interval, "", "n", "unscored")
     numbers = (False, False, False, False, True, True, False, True, False)
-    always = {0, 1, 4, 5, 7}
-    dull = {2: "none"}
+    always = {0, 2, 4, 5, 7}
+    dull = {1: "none"}
     used = [at for at in range(len(heads)) if at in always or any(line[at] not in ("", dull.get(at)) for line in cells)]
     return write_table(
         HtmlTable(
@@ -139,8 +139,8 @@ def _list_cells(line: NumberLine, axes: dict[str, Ends | None], *, again: bool) 
         return (name, *(escape_text(""),) * 8)
     return (
         name,
-        escape_text(key.metric),
         escape_text(key.filter),
+        escape_text(key.metric),
         escape_text(ARROWS[estimate.scale.higher_is_better]),
         escape_text(show_value(estimate)),
         escape_text(show_interval(*(estimate.ci or (None, None)))),

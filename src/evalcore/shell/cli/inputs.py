@@ -135,6 +135,13 @@ def add_forms(parser: argparse._ActionsContainer, **forms: str) -> None:
         group.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=f"print {what}")
 
 
+def add_output(
+    parser: argparse._ActionsContainer, what: str, *, metavar: str = "FOLDER", dest: str = "output_path"
+) -> None:
+    """The flag for what is written, under one name in every command; in a parser or a group of flags."""
+    parser.add_argument("-o", "--output", "--output_path", "--output-path", dest=dest, metavar=metavar, help=what)
+
+
 def add_engine(parser: argparse._ActionsContainer) -> None:
     """Flags for who does the work; in a parser or a group of flags."""
     parser.add_argument("--engine", metavar="NAME", help="serial, processes (the choice for large logs) or ray")

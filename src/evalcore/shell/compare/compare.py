@@ -112,7 +112,7 @@ def compare(
         adjusted = hold_to_margin(adjusted, margin)
     bare = Compared(runs=runs, names=named, pairs=pairs, comparisons=adjusted, flips=flips, unmatched=unmatched)
     told = (
-        *warn_of_draws(adjusted, draws, 1 - confidence),
+        *warn_of_draws(adjusted, draws, bare.alpha),
         *tell_twins(bare.labels, [parse_path(path) for path in paths]),
     )
     return _add_words(replace(bare, warnings=told), [alike for *_, alike in aligned], rules_may_differ)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec.structs import replace
 
 from evalcore.core.records.errors import EvalError, require_known
+from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.core.records.score import Scored
 from evalcore.core.records.task import MetricKey
 from evalcore.shell.logs.runs.run_record import Recorded
@@ -62,7 +63,8 @@ def _rename_filters(run: Recorded, names: Mapping[str, str]) -> Recorded:
         *(f"its filter {old} is compared as {new}" for old, new in names.items()),
         *(f"its own filter {one} is not compared" for one in names.values() if one in own and one not in names),
     )
-    return replace(run, side=replace(run.side, scored=scored, sources=sources), warnings=(*run.warnings, *told))
+    side = replace(run.side, scored=scored, sources=sources)
+    return replace(run, side=side, filters=FrozenDict(names), warnings=(*run.warnings, *told))
 
 
 def _rename_columns(scored: Scored, names: Mapping[str, str]) -> Scored:

@@ -17,7 +17,7 @@ from evalcore.core.records.report import Report
 from evalcore.core.records.task import MetricKey
 from evalcore.core.tables import EVALCORE, Tables
 from evalcore.shell.compare.alike import rename_alone
-from evalcore.shell.compare.filter_names import match_filters
+from evalcore.shell.compare.filter_names import match_filters, rename_filter
 from evalcore.shell.compare.runs import read_recorded
 from evalcore.shell.config.values import Names, RunPath, list_names, split_names
 from evalcore.shell.logs.declarations import DeclaredKeys, read_declarations
@@ -122,12 +122,13 @@ Spreads = Mapping[tuple[str, MetricKey], Known]
 def list_spreads(run: Recorded, report: Report | None = None) -> Spreads:
     """List what is known of the error of each number: as the run's results have it, else as its ``report`` gives it.
 
-    A task that was renamed is known by its new name.
+    A task or filter that was renamed is known by its new name.
     """
-    results = run.results or lm_eval_results(report or close_recorded(run))
+    recorded = run.results or (lm_eval_results(report) if report is not None else {})
+    results, filters = (recorded, run.filters) if recorded else (lm_eval_results(close_recorded(run)), {})
     names = {} if run.renamed is None else {run.renamed: run.side.scored[0].task.name}
-    listed = list_known(results, run.tables or EVALCORE)
-    return {(names.get(known.name, known.name), known.key): known for known in listed}
+    listed = ((known, rename_filter(known.key, filters)) for known in list_known(results, run.tables or EVALCORE))
+    return {(names.get(known.name, known.name), key): known for known, key in listed if key is not None}
 
 
 def _read_results(path: Path, reading: LogKeys) -> tuple[Path, Mapping[str, object], tuple[str, ...]]:

@@ -30,6 +30,8 @@ PATH_ARGS = ("path", "paths")
 """The model arguments that are paths."""
 HERE = "serial"
 """The engine of a plan that names none."""
+GIVEN = "the flags or keys given"
+"""Where a key is that no file has: typed, or an argument in Python."""
 
 
 class Pin(Struct, frozen=True, forbid_unknown_fields=True):
@@ -118,7 +120,7 @@ def read_config(path: Path | None, flags: Mapping[str, object], tables: Tables |
 
     flags = {key: _anchor_flag(key, value) for key, value in flags.items()}
     if path is None:
-        return make_plan(flags, "the command line", "", tables)
+        return make_plan(flags, GIVEN, "", tables)
     value, text = read_file(path)
     whole = {**value, **flags}
     try:
@@ -128,7 +130,7 @@ def read_config(path: Path | None, flags: Mapping[str, object], tables: Tables |
             raise
         own = {key: one for key, one in value.items() if key not in flags}
         make_plan({"model": "dummy", "tasks": "any", **own}, str(path), text, tables)  # wrong in the file: its line
-        return make_plan(whole, "the command line", "", tables)
+        return make_plan(whole, GIVEN, "", tables)
 
 
 def _anchor_flag(key: str, value: object) -> object:
@@ -169,7 +171,7 @@ def make_plan(
         plan = msgspec.convert(shaped, Plan)
     except msgspec.ValidationError as wrong:
         raise EvalError(locate_message(str(wrong), where, text)) from None
-    _check_plan(plan, where)
+    _check_plan(plan, kept, where)
     if isinstance(plan.apply_chat_template, str):
         warnings += (
             f"apply_chat_template: the model's own template is used, not one called {plan.apply_chat_template!r}",
@@ -218,7 +220,8 @@ def _spread_seeds(given: object, where: str) -> object:
     return values
 
 
-def _check_plan(plan: Plan, where: str) -> None:
+def _check_plan(plan: Plan, given: Mapping[str, object], where: str) -> None:
+    """Refuse what makes no sense, in the words in which it was ``given``."""
     if not plan.tasks:
         raise EvalError(f"expected tasks in {where}, got none; see `evalcore tasks`")
     refuse_hidden({"model_args": plan.model_args, "gen_kwargs": plan.gen_kwargs, "tasks": plan.tasks}, where)
@@ -228,21 +231,20 @@ def _check_plan(plan: Plan, where: str) -> None:
         raise EvalError(f"max_cost needs prices, such as prices: {{input: 0.15, output: 0.60}} - at {where}")
     if plan.fewshot_as_multiturn and not plan.apply_chat_template:
         raise EvalError(f"fewshot_as_multiturn needs apply_chat_template: true - at {where}")
-    for key, value, good, wanted in (
-        ("limit", plan.limit, plan.limit is None or 0 < plan.limit < inf, "a number above 0"),
-        ("num_fewshot", plan.num_fewshot, (plan.num_fewshot or 0) >= 0, "at least 0"),
-        ("workers", plan.workers, plan.workers is None or plan.workers >= 1, "at least 1"),
-        ("max_cost", plan.max_cost, plan.max_cost is None or 0 <= plan.max_cost < inf, "a number of dollars"),
-        ("max_requests", plan.max_requests, (plan.max_requests or 0) in range(1 << 63), "at least 0, below 2^63"),
-        ("doc_timeout", plan.doc_timeout, 0 <= plan.doc_timeout < 1e9, "below 1e9 seconds, or 0 for no limit"),
+    for key, good, wanted in (
+        ("limit", plan.limit is None or 0 < plan.limit < inf, "a number above 0"),
+        ("num_fewshot", (plan.num_fewshot or 0) >= 0, "at least 0"),
+        ("workers", plan.workers is None or plan.workers >= 1, "at least 1"),
+        ("max_cost", plan.max_cost is None or 0 <= plan.max_cost < inf, "a number of dollars"),
+        ("max_requests", (plan.max_requests or 0) in range(1 << 63), "at least 0, below 2^63"),
+        ("doc_timeout", 0 <= plan.doc_timeout < 1e9, "below 1e9 seconds, or 0 for no limit"),
+        ("confidence", 0 < plan.confidence < 1, "between 0 and 1"),
     ):
         if not good:
-            raise EvalError(f"expected {key} to be {wanted}, got {value} - at {where}")
+            raise EvalError(f"expected {key} to be {wanted}, got {given[key]} - at {where}")
     named = {"output_path": [plan.output_path or ""], "use_cache": [plan.use_cache or ""]}
     for key, paths in {"include_path": plan.include_path, **named}.items():
         if any("\0" in path for path in paths) or (
             key == "use_cache" and plan.use_cache and not Path(plan.use_cache).name
         ):
             raise EvalError(f"expected a path in {key}, got {paths[0]!r} - at {where}")
-    if not 0 < plan.confidence < 1:
-        raise EvalError(f"expected a confidence between 0 and 1, got {plan.confidence} - at {where}")

@@ -116,7 +116,7 @@ def parse_allowance(given: object, where: str) -> str:
 
     >>> parse_allowance(3, ""), parse_allowance("0.5 %", "")
     ('3', '0.5%')
-    >>> parse_allowance("half", "the command line")
+    >>> parse_allowance("half", "run.yaml:3")
     Traceback (most recent call last):
     evalcore.EvalError: expected allow_failures as a number of documents (3) or a share (0.5%), got 'half' - at ...
     """

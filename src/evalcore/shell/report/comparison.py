@@ -10,12 +10,14 @@ from evalcore.core.records.task import MetricKey
 from evalcore.shell.compare.compare import Compared, compare
 from evalcore.shell.compare.run_sides import ReadKeys, Spreads, list_spreads
 from evalcore.shell.config.values import Names
+from evalcore.shell.logs.runs.run_record import Recorded
 from evalcore.shell.output.compare.footnotes import list_sections, tell_correction, tell_line
 from evalcore.shell.output.compare.line_order import collect_trees, list_ids, place_lines
 from evalcore.shell.output.compare.renderers import describe_line
 from evalcore.shell.output.report.page_chunk import PageChunk, list_keys, pack_chunk
 from evalcore.shell.report.gathered_run import GatheredRun
 from evalcore.shell.report.redaction import redact_compared
+from evalcore.shell.report.run_numbers import Rows
 from evalcore.shell.safety.safe_text import shorten
 
 Plain = dict[str, object]
@@ -24,9 +26,16 @@ EXCERPT = 80
 
 
 def compare_gathered(
-    runs: Sequence[GatheredRun], task: Names, metric: Names, reading: ReadKeys, *, texts: bool, warnings: bool
+    runs: Sequence[GatheredRun],
+    own: Sequence[Rows],
+    task: Names,
+    metric: Names,
+    reading: ReadKeys,
+    *,
+    texts: bool,
+    warnings: bool,
 ) -> tuple[Plain | None, tuple[PageChunk, ...]]:
-    """What a page shows of runs side by side, its flips in chunks; None of a single run.
+    """What a page shows of runs side by side, each with its ``own`` numbers, its flips in chunks; None of a single run.
 
     Where nothing can be compared, the reason. Without ``texts`` no word of a document is shown, nor its id; without
     ``warnings`` how many there are.
@@ -48,11 +57,11 @@ def compare_gathered(
         return {"reason": str(wrong), "pairs": []}, ()
     compared = compared if texts else redact_compared(compared, warnings=not warnings)
     spreads = [list_spreads(one, run.report) for one, run in zip(compared.runs, runs, strict=True)]
-    return describe_comparison(compared, spreads, texts=texts)
+    return describe_comparison(compared, spreads, own, texts=texts)
 
 
 def describe_comparison(
-    compared: Compared, spreads: Sequence[Spreads], *, texts: bool = True
+    compared: Compared, spreads: Sequence[Spreads], own: Sequence[Rows], *, texts: bool = True
 ) -> tuple[Plain, tuple[PageChunk, ...]]:
     """Every pair of runs as the page shows it, and its flipped documents."""
     first = compared.comparisons[0]
@@ -64,11 +73,10 @@ def describe_comparison(
     rows = [{"depth": depth, "number": order[line.name, line.key]} for depth, line in placed]
     data: Plain = {
         "confidence": first.confidence,
-        "correction": tell_correction(first.correction, first.family, round(compared.alpha, 9)),
+        "correction": tell_correction(first.correction, first.family, compared.alpha),
         "lead": list(compared.lead),
         "sections": [{"title": one.head, "lines": list(one.lines)} for one in list_sections(compared)],
-        "renamed": [run.renamed for run in compared.runs],
-        "numbers": [_describe_number(found[one]) for one in numbers],
+        "numbers": [_describe_number(found[one], compared.runs, own) for one in numbers],
         "rows": rows,
         "pairs": [
             {**_describe_pair(compared, at, numbers, spreads), "flips": chunk.id} for at, chunk in enumerate(chunks)
@@ -77,15 +85,22 @@ def describe_comparison(
     return data, tuple(chunks)
 
 
-def _describe_number(line: ComparisonLine) -> Plain:
-    metric, name = line.key.metric, line.key.filter
+def _describe_number(line: ComparisonLine, runs: Sequence[Recorded], own: Sequence[Rows]) -> Plain:
     return {
         "task": line.name,
-        "metric": metric,
-        "filter": name,
+        "metric": line.key.metric,
+        "filter": line.key.filter,
         "higher": line.higher_is_better,
         "group": line.group,
+        "values": [_find_value(run, rows, line) for run, rows in zip(runs, own, strict=True)],
     }
+
+
+def _find_value(run: Recorded, rows: Rows, line: ComparisonLine) -> object:
+    """A run's own value of a number, under the names that its only task and its filters have in it."""
+    names = {new: old for old, new in run.filters.items()}
+    key = line.key._replace(filter=names.get(line.key.filter, line.key.filter))
+    return rows.get(run.renamed or line.name, {}).get(key, {}).get("value")
 
 
 def _describe_pair(compared: Compared, at: int, numbers: Sequence[Number], spreads: Sequence[Spreads]) -> Plain:
@@ -101,7 +116,7 @@ def _write_line(
 ) -> Plain:
     told = tell_line(line, comparison, spreads, labels)
     return {
-        **describe_line(line, 1 - comparison.confidence, labels),
+        **describe_line(line, comparison.alpha, labels),
         "sentence": told.sentence,
         "evidence": told.evidence,
         "points": told.points,

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from evalcore.core.aggregate.task_report import Estimand, list_estimands
 from evalcore.core.records.errors import RAISED
+from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.core.records.report import Report
 from evalcore.core.records.score import Scored
 from evalcore.core.tables import EVALCORE, Tables
@@ -20,12 +21,13 @@ from evalcore.shell.logs.json_records import find_part
 from evalcore.shell.logs.log import LogTask
 from evalcore.shell.logs.open import open_logs
 from evalcore.shell.logs.runs.run_record import Recorded, find_closing
+from evalcore.shell.run.folder import earlier_run
 
 CONFIDENCE = 0.95
 
 
 class GatheredRun(Struct, frozen=True):
-    """A run by its name and letter. ``report`` is empty where results lie there without samples."""
+    """A run by its name and letter, ``read`` by these keys. ``report`` is empty where there are results alone."""
 
     name: str
     label: str
@@ -33,6 +35,7 @@ class GatheredRun(Struct, frozen=True):
     recorded: Recorded
     report: Report
     confidence: float
+    read: Mapping[str, object] = FrozenDict()
 
     @property
     def results(self) -> Mapping[str, object]:
@@ -53,9 +56,17 @@ class GatheredRun(Struct, frozen=True):
             return ()
 
     @property
-    def folder(self) -> Path:
-        """Where its files lie."""
-        return self.source.path if self.source.path.is_dir() else self.source.path.parent
+    def folder(self) -> Path | None:
+        """Its own folder; none of a file that lies among others, which need not be about it."""
+        path = self.source.path
+        if path.is_dir():
+            return path
+        return path.parent if (path.parent / "results.json").is_file() else None
+
+    @property
+    def noted(self) -> Mapping[str, object]:
+        """What ``run.json`` says of it."""
+        return {} if self.folder is None else earlier_run(self.folder)
 
     @property
     def sampled(self) -> bool:
@@ -69,7 +80,8 @@ def gather_runs(
     """Gather runs, each path read once; without a ``confidence``, each at its own."""
     read = {path: _read_source(path, **reading) for path in dict.fromkeys(paths)}
     named = zip(paths, names, labels, strict=True)
-    return tuple(_gather_run(*read[path], name, label, confidence) for path, name, label in named)
+    gathered = (_gather_run(*read[path], name, label, confidence) for path, name, label in named)
+    return tuple(replace(run, read=FrozenDict(reading)) for run in gathered)
 
 
 def _read_source(path: Path, **reading: Unpack[ReadKeys]) -> tuple[RunSource, Recorded]:

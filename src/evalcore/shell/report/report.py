@@ -26,6 +26,7 @@ from evalcore.shell.report.outcomes import describe_outcomes
 from evalcore.shell.report.redaction import redact_head
 from evalcore.shell.report.run_numbers import Chosen, Rows, explain_errata, list_entries, list_numbers, place_numbers
 from evalcore.shell.report.samples.sample_chunks import pack_samples
+from evalcore.shell.safety.replacement import refuse_folder
 
 Plain = dict[str, object]
 FORMAT = 1
@@ -69,7 +70,8 @@ def report(*runs: RunPath, output: RunPath = "report.html", **keys: Unpack[Repor
     evalcore.EvalError: expected one or more runs, got none
     """
     place = parse_path(output)
-    drawn = draw_report(*runs, beside=f"{place.stem}_data", **keys)
+    refuse_folder(place)  # before anything is gathered
+    drawn = draw_report(*runs, beside=f"{place.name.removesuffix('.html')}_data", **keys)
     path, *beside = write_page(drawn.page, place)
     return Reported(path=path, files=tuple(beside), warnings=drawn.warnings)
 
@@ -95,8 +97,8 @@ def draw_report(
     named = choose_names(names, paths)
     gathered = gather_runs(paths, named, label_runs(len(paths)), confidence, reading)
     texts = samples and not redact
-    compared, flips = compare_gathered(gathered, task, metric, reading, texts=texts, warnings=not redact)
     numbers = [list_numbers(run) for run in gathered]
+    compared, flips = compare_gathered(gathered, numbers, task, metric, reading, texts=texts, warnings=not redact)
     tasks = find_aliased(split_names(task), agree_aliases(run.results for run in gathered))
     chosen = choose_shown(numbers, tasks, list_names(metric))
     described = describe_runs(gathered, numbers, chosen)

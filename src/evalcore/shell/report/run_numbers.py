@@ -110,7 +110,8 @@ def place_numbers(runs: Sequence[GatheredRun], numbers: Sequence[Rows], chosen: 
             if chosen((name, key)) and (name, key) not in found:
                 rows.append({"depth": depth, "number": len(found)})
                 facts = {"task": name, "metric": key.metric, "filter": key.filter, "group": name in groups}
-                found[name, key] = {**facts, "higher": one["higher"]}
+                values = [rows.get(name, {}).get(key, {}).get("value") for rows in numbers]
+                found[name, key] = {**facts, "higher": one["higher"], "values": values}
     return {"numbers": [*found.values()], "rows": rows}
 
 

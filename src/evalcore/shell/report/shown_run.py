@@ -73,7 +73,7 @@ class ShownRun(FrozenRecord, frozen=True, kw_only=True):
         known = tuple(row if row.name in shots else replace(row, shots=None) for row in shown.rows)
         late = (NumberRow(name=name, alias=name, reason="not run yet") for name in self.unfinished)
         losses = (*_tell_unfinished(self.unfinished), *tell_failures(self.failed), *tell_losses(self.losses))
-        return replace(shown, rows=(*known, *late), losses=losses)
+        return replace(shown, rows=(*known, *late), losses=losses, placed="Files in")
 
 
 def show_run(run: RunPath) -> ShownRun:

@@ -31,6 +31,7 @@ def replace_with(path: Path, write: Callable[[Path], object], *, shared: bool = 
     """
     if isinstance(path, RemotePath):
         return _put_in_store(path, write)
+    refuse_folder(path)
     part = path.with_name(f".{path.name}.{os.getpid() if shared else 'part'}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -59,6 +60,17 @@ BAD_PLACES = {
     **dict.fromkeys((errno.ENOENT, errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP), ELSEWHERE),
 }
 """What to do where the path itself is wrong."""
+
+
+def refuse_folder(path: Path) -> None:
+    """Refuse a folder where a file is to be written.
+
+    >>> refuse_folder(Path(""))
+    Traceback (most recent call last):
+    evalcore.EvalError: cannot write .: Is a directory; name a file in it
+    """
+    if not isinstance(path, RemotePath) and path.is_dir():
+        raise EvalError(f"cannot write {path}: {os.strerror(errno.EISDIR)}; {BAD_PLACES[errno.EISDIR]}")
 
 
 def refuse_write(told: str, wrong: OSError) -> EvalError:

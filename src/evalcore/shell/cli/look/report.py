@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from evalcore.shell.cli.inputs import add_choice, add_columns, add_reading, new_parser
+from evalcore.shell.cli.inputs import add_choice, add_columns, add_output, add_reading, new_parser
 from evalcore.shell.safety.safe_text import shorten, visible
 
 EXAMPLES = """examples:
@@ -20,7 +20,8 @@ EXAMPLES = """examples:
 def build_parser() -> argparse.ArgumentParser:
     out = new_parser("report", "A page about one or more runs, in a file of its own that any browser opens.", EXAMPLES)
     out.add_argument("runs", nargs="+", metavar="RUN", help="run folders, lm-eval outputs or sample logs")
-    out.add_argument("-o", "--output", default="report.html", metavar="FILE", help="the page (report.html)")
+    add_output(out, "the page (report.html)", metavar="FILE", dest="output")
+    out.set_defaults(output="report.html")
     out.add_argument("--no_samples", "--no-samples", dest="samples", action="store_false", help="without samples")
     out.add_argument("--redact", action="store_true", help="without prompts, replies, documents, paths")
     out.add_argument("--names", metavar="A,B", help="what to call the runs (from their paths)")

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 
 from evalcore.shell.cli.flags import read_flags, spell_keys
-from evalcore.shell.cli.inputs import add_engine, add_forms, new_parser
+from evalcore.shell.cli.inputs import add_engine, add_forms, add_output, new_parser
 from evalcore.shell.config.keys import KEYS
 from evalcore.shell.safety.exit_codes import Exit
 
@@ -38,7 +38,7 @@ def build_parser() -> argparse.ArgumentParser:
         out.add_argument(f"--{name}", metavar="X", help=KEYS[name].help.replace("%", "%%"), **many)  # type: ignore[arg-type]
     add_engine(out)
     add_forms(out, json="the results as JSON", csv="a row per number", markdown="a Markdown table")
-    out.add_argument("--output_path", "-o", metavar="FOLDER", help="write results.json there")
+    add_output(out, "write results.json there")
     out.add_argument("--overwrite", action="store_true", help="replace results that are there")
     out.add_argument("--quiet", "-q", action="store_true", help="no progress")
     return out

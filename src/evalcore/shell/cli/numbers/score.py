@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from evalcore.shell.cli.flags import read_flags, spell_keys
-from evalcore.shell.cli.inputs import COLUMNS, add_declarations, add_engine, add_forms, new_parser
+from evalcore.shell.cli.inputs import COLUMNS, add_declarations, add_engine, add_forms, add_output, new_parser
 from evalcore.shell.config.keys import KEYS
 from evalcore.shell.safety.exit_codes import Exit
 
@@ -79,9 +79,7 @@ def build_parser() -> argparse.ArgumentParser:
 def _add_output(out: argparse.ArgumentParser) -> None:
     files = out.add_argument_group("output")
     add_forms(files, json="the results as JSON", csv="a row per number", markdown="a Markdown table")
-    files.add_argument(
-        "--output_path", "-o", metavar="FOLDER", help="write results.json and samples_<task>.jsonl there"
-    )
+    add_output(files, "write results.json and samples_<task>.jsonl there")
     files.add_argument(
         "--log_samples", choices=("true", "false"), default="true", help="also the samples_<task>.jsonl (true)"
     )

@@ -10,7 +10,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from evalcore.core.records.errors import EvalError
-from evalcore.shell.cli.inputs import new_parser
+from evalcore.shell.cli.inputs import add_output, new_parser
 from evalcore.shell.safety.exit_codes import Exit
 from evalcore.shell.safety.safe_text import shorten, visible
 
@@ -51,7 +51,7 @@ def build_parser() -> argparse.ArgumentParser:
         out.add_argument(*flags, metavar="COLUMN", help=what)
     out.add_argument("--output_type", "--output-type", metavar="TYPE", help="generate_until, multiple_choice, ...")
     out.add_argument("--name", help="of the task (the file's)")
-    out.add_argument("-o", "--output", metavar="FOLDER", help="folder of the files (the task's name)")
+    add_output(out, "folder of the files (the task's name)")
     out.add_argument("--yes", "-y", action="store_true", help="ask nothing: take flags and guesses")
     out.add_argument("--no_run", "--no-run", action="store_true", help="do not try the task")
     out.add_argument("--overwrite", action="store_true", help="replace files that are there")
@@ -78,7 +78,7 @@ def main(argv: Sequence[str]) -> int:
             guess = _settle(file, said, guess)
     elif not given.yes:
         _say("Not a terminal, so nothing is asked: these are flags and guesses.")
-    written = write_guess(guess, given.output, overwrite=given.overwrite)
+    written = write_guess(guess, given.output_path, overwrite=given.overwrite)
     _say("Written: " + ", ".join(map(str, written.files)))
     if not given.no_run:
         with _stop_saying(f"stopped; the files are written: evalcore run {quote(str(written.config))}"):

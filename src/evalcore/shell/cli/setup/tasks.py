@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from evalcore.core.records.errors import EvalError, unknown
-from evalcore.shell.cli.inputs import new_parser
+from evalcore.shell.cli.inputs import add_output, new_parser
 from evalcore.shell.safety.exit_codes import Exit
 from evalcore.shell.safety.safe_text import visible
 from evalcore.shell.tasks.library.cache import open_library
@@ -54,7 +54,7 @@ def build_parser() -> argparse.ArgumentParser:
     new.add_argument(
         "--output_type", "--output-type", default="generate_until", metavar="TYPE", help="what it measures"
     )
-    new.add_argument("-o", "--output", metavar="FOLDER", help="where it is written (a folder of its name)")
+    add_output(new, "where it is written (a folder of its name)")
     new.add_argument("--overwrite", action="store_true", help="replace files that are there")
     return out
 
@@ -151,7 +151,7 @@ def write_new(names: Sequence[str], given: argparse.Namespace) -> int:
 
     if len(names) != 1:
         raise EvalError("expected one name: evalcore tasks new NAME --output_type multiple_choice")
-    made = write_template(names[0], given.output_type, given.output, overwrite=given.overwrite)
+    made = write_template(names[0], given.output_type, given.output_path, overwrite=given.overwrite)
     told = [
         f"Written: {', '.join(map(str, made.files))}",
         "Next:",

@@ -47,7 +47,8 @@ class Recorded(FrozenRecord, frozen=True):
 
     ``results`` is its results file as data, empty if there is none. ``fields`` are the fields of each task's documents;
     ``match`` those that identify documents, if not all; ``files`` the files of each task. ``renamed`` is the original
-    name of its only task if that was renamed. ``searched`` is how its logs were found if they are not sample logs.
+    name of its only task if that was renamed; ``filters`` are those that were, with their new names. ``searched`` is
+    how its logs were found if they are not sample logs.
     ``tables`` are a host's own. ``options`` are those of each task's requests, each once; ``hashes`` those of its
     answers' bytes, where documents are known by theirs.
     """
@@ -62,6 +63,7 @@ class Recorded(FrozenRecord, frozen=True):
     match: tuple[str, ...] = ()
     files: Mapping[str, tuple[Path, ...]] = FrozenDict()
     renamed: str | None = None
+    filters: Mapping[str, str] = FrozenDict()
     searched: Searched | None = None
     tables: Tables | None = None
     options: Mapping[str, tuple[Plain, ...]] = FrozenDict()

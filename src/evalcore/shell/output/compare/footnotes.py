@@ -54,7 +54,7 @@ def tell_same(comparison: Comparison) -> str:
     >>> tell_same(Comparison(names=("a", "b"), lines=(), margin=0.01))
     'the same within 0.01 if a larger difference is excluded either way (at 5 % each); else there are not enough ...'
     """
-    alpha = show_share(round(1 - comparison.confidence, 9))
+    alpha = show_share(comparison.alpha)
     each = f"at {alpha} each" + (f", {comparison.correction.name}" if comparison.correction.corrects else "")
     return (
         f"the same within {comparison.margin:g} if a larger difference is excluded either way ({each}); else there are "
@@ -80,7 +80,7 @@ def sum_up(compared: Compared) -> Section:
         spreads = (list_spreads(compared.runs[0]), list_spreads(compared.runs[1]))
         told = (f"{_name_line(line)}: {tell_line(line, comparison, spreads).sentence}" for line in lines)
         return Section("In short:", tuple(told))
-    alpha = round(compared.alpha, 9)
+    alpha = compared.alpha
     counts = Counter(tell_verdict(line, alpha, margin=comparison.margin) for line in lines).most_common()
     return Section("In short:", tuple(f"{verdict}: {count:,} of {len(lines):,} numbers" for verdict, count in counts))
 

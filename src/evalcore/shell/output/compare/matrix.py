@@ -47,7 +47,7 @@ SHAPES = (PairShape(), PairShape(1), PairShape(1, 3), PairShape(1, 3, 1, True), 
 def build_matrix_page(compared: Compared) -> Page:
     """The page of several runs: a matrix for every number, or a row for every pair where that is too wide."""
     first = compared.comparisons[0]
-    alpha = round(compared.alpha, 9)
+    alpha = compared.alpha
     numbers = _list_numbers(compared)
     return Page(
         grids=(

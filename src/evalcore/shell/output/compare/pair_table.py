@@ -136,7 +136,7 @@ def _build_columns(comparison: Comparison, decimals: int, alpha: float) -> list[
 
 def build_pair_page(compared: Compared) -> Page:
     """The page of two runs."""
-    comparison, alpha, aliases = compared.comparisons[0], round(compared.alpha, 9), compared.aliases
+    comparison, alpha, aliases = compared.comparisons[0], compared.alpha, compared.aliases
     placed = place_lines(comparison.lines, collect_trees(compared))
     return Page(
         grids=tuple(_build_grid(comparison, placed, shape, alpha, aliases) for shape in SHAPES),

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import partial
+
+from msgspec import Struct
 
 from evalcore.core.lm_eval.sample_log import thaw
 from evalcore.core.records.outcome import Ok, Outcome
@@ -17,8 +20,9 @@ from evalcore.shell.logs.log import Logged
 from evalcore.shell.output.explain.blocks import Block, show_cell, show_reply
 from evalcore.shell.output.explain.score_page import tell_how, tell_score
 from evalcore.shell.output.explain.stage_page import build_stages
-from evalcore.shell.output.terminal.grid import Grid
-from evalcore.shell.output.terminal.number_text import FILTER, METRIC, TASKS, show_difference, show_number
+from evalcore.shell.output.terminal.grid import Grid, GridColumn, lay_grid
+from evalcore.shell.output.terminal.number_table import NumberName, build_name_columns
+from evalcore.shell.output.terminal.number_text import show_difference, show_number
 
 LISTED = 10
 SAME_NAME = "verdicts are compared under one filter name: to see what an edited filter changed, keep its old name"
@@ -55,40 +59,66 @@ def summarise_diff(diffed: Diffed) -> str:
     return f"{verdicts} in {tasks} of {len(diffed.tasks)} tasks, on {both:,} documents with the same answers"
 
 
+class MovedNumber(Struct, frozen=True):
+    """A number before and after, with how often each kind of change is behind it; no counts of a group."""
+
+    number: NumberChange
+    counts: tuple[int, ...] = ()
+
+
+OTHER_TEXT = "other text only"
+COUNTED = (*KINDS, OTHER_TEXT)
+MEANINGS = {OTHER_TEXT: "another text was extracted, with the same score"}
+ENDS: tuple[GridColumn[MovedNumber], ...] = (
+    GridColumn("before", lambda one: show_number(one.number.before, none="none")),
+    GridColumn("after", lambda one: show_number(one.number.after, none="none")),
+    GridColumn("after − before", lambda one: show_difference(one.number.moved)),
+)
+SHAPES = ((3, COUNTED, False), (3, COUNTED, True), (3, KINDS, True), (2, KINDS, True))
+"""On a narrow screen all names of a number are in one, and what the others tell is left out."""
+
+
 def _show_numbers(diffed: Diffed) -> Iterable[Block]:
-    aliases = diffed.aliases
-    lines = [_list_cells(number, diffed.tasks, aliases) for number in diffed.numbers]
-    pairs = list(zip(diffed.numbers, lines, strict=True))
-    moved = [(one, line) for one, line in pairs if one.before != one.after or any(map(int, filter(None, line[6:])))]
-    count = len(pairs) - len(moved)
+    every = [MovedNumber(number, _count_changes(number, diffed.tasks)) for number in diffed.numbers]
+    moved = [one for one in every if one.number.before != one.number.after or any(one.counts)]
+    count = len(every) - len(moved)
     still = f"{count} number{'s are as they were' if count != 1 else ' is as it was'}, on the same verdicts"
-    if not pairs:
+    if not every:
         return
     if not moved:
         yield Block("Numbers", (still,))
         return
-    lines = [line for _, line in moved]
-    heads = (TASKS, FILTER, METRIC, "before", "after", "after − before", *KINDS, "other text only")
-    used = [at for at in range(len(heads)) if at < 6 or any(line[at] not in ("", "0") for line in lines)]
-    grid = Grid(
-        heads=tuple(heads[at] for at in used),
-        numbers=tuple(at > 2 for at in used),
-        lines=tuple(tuple(line[at] for at in used) for line in lines),
-        bold=tuple(one.group for one, _ in moved),
-    )
-    legend = ("other text only: another text was extracted, with the same score",) if len(heads) - 1 in used else ()
-    yield Block("Numbers", (still,) if count else (), grid=grid, legend=legend)
+    grid, *narrower = (_build_grid(moved, diffed.aliases, *shape) for shape in SHAPES)
+    yield Block("Numbers", (still,) if count else (), grid=grid, narrower=tuple(narrower))
 
 
-def _list_cells(number: NumberChange, tasks: Sequence[TaskDiff], aliases: Aliases) -> tuple[str, ...]:
-    ends = (show_number(value, none="none") for value in (number.before, number.after))
-    name = aliases.get(number.name, number.name)
-    head = (name, number.key.filter, number.key.metric, *ends, show_difference(number.moved))
+def _build_grid(moved: Sequence[MovedNumber], aliases: Aliases, ends: int, told: Sequence[str], joined: bool) -> Grid:
+    """The numbers that moved, with so many of their ends and the changes that are ``told`` where there are any."""
+
+    def name(one: MovedNumber) -> NumberName:
+        return NumberName(aliases.get(one.number.name, one.number.name), one.number.key)
+
+    used = [at for at in range(len(told)) if any(one.counts[at] for one in moved if one.counts)]
+    columns = [
+        *build_name_columns(name, moved, joined=joined),
+        *ENDS[:ends],
+        *(GridColumn(told[at], partial(_show_count, at), MEANINGS.get(told[at], "")) for at in used),
+    ]
+    gap, readable = (1, 20) if joined else (2, 14)
+    return lay_grid(columns, moved, bold=lambda one: one.number.group, gap=gap, readable=readable)
+
+
+def _show_count(at: int, one: MovedNumber) -> str:
+    return f"{one.counts[at]}" if one.counts else ""
+
+
+def _count_changes(number: NumberChange, tasks: Sequence[TaskDiff]) -> tuple[int, ...]:
+    """How many documents of a task changed in each way; none of a group, whose tasks stand for themselves."""
     diff = None if number.group else next((task for task in tasks if task.task == number.name), None)
     if diff is None:
-        return (*head, *("",) * (len(KINDS) + 1))
+        return ()
     counts = Counter(change.kind for change in diff.changes if change.key == number.key)
-    return (*head, *(str(counts[kind]) for kind in KINDS), str(dict(diff.other_texts).get(number.key.filter, 0)))
+    return (*(counts[kind] for kind in KINDS), dict(diff.other_texts).get(number.key.filter, 0))
 
 
 def _tell_other_answers(diffed: Diffed) -> Iterable[Block]:

@@ -195,7 +195,7 @@ def _is_same(path: Path, other: Path) -> bool:
 def _read(path: Path) -> Plain:
     try:
         return decode(path.read_bytes(), type=dict[str, object])
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
 
 

@@ -30,7 +30,7 @@ from evalcore.shell.safety.credentials import hide_credentials
 def write_run(result: RunResult) -> Html:
     """A run's numbers, what became of its documents, and where its files are."""
     shown = result.shown()
-    where = f"Written to {shown.folder}: {', '.join(shown.files)}" if shown.folder else ""
+    where = f"{shown.placed} {shown.folder}: {', '.join(shown.files)}" if shown.folder else ""
     return write_panel(
         shown.title,
         write_numbers(list_lines(result.report), f"{show_share(shown.confidence)} interval"),
@@ -48,10 +48,11 @@ def write_compared(compared: Compared) -> Html:
     first = compared.comparisons[0]
     labels = compared.labels
     pairs = zip(compared.pairs, compared.comparisons, strict=True)
-    tables = (write_lines(one, (labels[a], labels[b])) for (a, b), one in pairs)
+    aliases = compared.aliases
+    tables = (write_lines(one, (labels[a], labels[b]), aliases) for (a, b), one in pairs)
     sections = (write_list(section.lines, section.head) for section in list_sections(compared))
     title, *others = list_runs(compared)
-    said = tell_correction(first.correction, first.family, round(compared.alpha, 9))
+    said = tell_correction(first.correction, first.family, compared.alpha)
     return write_panel(
         title,
         *map(write_line, others),

@@ -44,6 +44,7 @@ results.json has them, too.</noscript></main>
 
 
 CHUNK = '<script type="text/plain" id="chunk-{}">{}</script>\n'
+BESIDE_CHUNK = 'evalcoreChunk("{}","{}")\n'
 
 
 class HtmlPage(FrozenRecord, frozen=True):
@@ -68,7 +69,7 @@ def build_page(
     """
     packed = tuple({one.id: one for one in chunks}.values())
     apart = sum(one.size for one in packed) + len(write_data(head)) > ONE_FILE
-    beside = {f"{one.id}.js": f'evalcoreChunk("{one.id}","{one.text}")\n' for one in packed} if apart else {}
+    beside = {f"{one.id}.js": BESIDE_CHUNK.format(one.id, one.text) for one in packed} if apart else {}
     inside = "" if apart else "".join(CHUNK.format(one.id, one.text) for one in packed)
     script, style = bundle_modules(modules), read_asset("page.css")
     html = LAYOUT.format(
@@ -87,15 +88,24 @@ def build_page(
 def write_page(page: HtmlPage, path: Path) -> tuple[Path, ...]:
     """Write a page and what belongs beside it; the page then, so that it never lacks its data.
 
-    Data of an earlier page of this name goes: it may hold what this one leaves out.
+    Data of an earlier page of this name goes: it may hold what this one leaves out. Any other file stays.
     """
     folder = path.parent / page.folder
     beside = tuple(_write_text(folder / name, text) for name, text in page.beside.items())
     written = _write_text(path, page.html)
     for old in folder.glob("*.js") if folder.is_dir() else ():
-        if CHUNK_FILE.fullmatch(old.name) and old.name not in page.beside:
+        if old.name not in page.beside and _is_chunk(old):
             old.unlink(missing_ok=True)
     return (written, *beside)
+
+
+def _is_chunk(path: Path) -> bool:
+    """Whether a page wrote this file, by its name and how it begins."""
+    if not (CHUNK_FILE.fullmatch(path.name) and path.is_file()):
+        return False
+    begun = BESIDE_CHUNK.partition("{}")[0] + path.stem
+    with path.open("rb") as file:
+        return file.read(len(begun)) == begun.encode()
 
 
 def _write_text(path: Path, text: str) -> Path:

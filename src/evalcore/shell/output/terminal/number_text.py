@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from evalcore.core.plain_text import ARROWS as ARROWS
 from evalcore.core.plain_text import show_difference as show_difference
+from evalcore.core.plain_text import show_ends as show_ends
 from evalcore.core.plain_text import show_interval as show_interval
 from evalcore.core.plain_text import show_number as show_number
 from evalcore.core.plain_text import show_p as show_p
@@ -24,15 +25,6 @@ def head_interval(confidence: float) -> str:
     '95 % interval'
     """
     return f"{show_share(confidence)} interval"
-
-
-def show_ends(ci: tuple[float, float] | None, decimals: int) -> str:
-    """The ends of an interval of a difference.
-
-    >>> show_ends((-0.25, 0.5), 3), show_ends(None, 3)
-    ('-0.250 to +0.500', '')
-    """
-    return " to ".join(show_difference(end, decimals) for end in ci or ())
 
 
 def indent_name(depth: int, name: str) -> str:

@@ -20,7 +20,7 @@ from evalcore.shell.safety.strict_json import dump_page
 
 
 class Shown(Struct, frozen=True, kw_only=True):
-    """All that can be shown of a run."""
+    """All that can be shown of a run. ``files`` are those in its ``folder``, ``placed`` what is said of them."""
 
     rows: tuple[NumberRow, ...]
     results: Mapping[str, object] = field(default_factory=dict)
@@ -29,6 +29,7 @@ class Shown(Struct, frozen=True, kw_only=True):
     confidence: float = 0.95
     title: str = ""
     folder: str = ""
+    placed: str = "Written to"
     files: tuple[str, ...] = ()
     ledger: Ledger = Ledger()
     usage: str = ""
@@ -64,7 +65,7 @@ def prepare_shown(
 def _render_table(shown: Shown, screen: Screen) -> str:
     from evalcore.shell.output.terminal.number_table import render_table  # draws with rich, which others do without
 
-    where = f"\nWritten to {visible(shown.folder)}{': ' * bool(shown.files)}{', '.join(shown.files)}\n"
+    where = f"\n{shown.placed} {visible(shown.folder)}{': ' * bool(shown.files)}{', '.join(shown.files)}\n"
     text = render_table(
         shown.rows,
         confidence=shown.confidence,

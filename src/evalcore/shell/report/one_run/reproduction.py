@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from shlex import join
 
 import msgspec
@@ -14,9 +15,9 @@ from evalcore.shell.config.config_file import read_file
 from evalcore.shell.logs.json_records import find_part
 from evalcore.shell.models import MODELS
 from evalcore.shell.report.gathered_run import GatheredRun
-from evalcore.shell.run.folder import earlier_run
 from evalcore.shell.run.questions.usage import Usage, tell_usage
 from evalcore.shell.safety.secrets import find_secrets, redact
+from evalcore.shell.score.units.typed_command import spell_command
 
 Plain = dict[str, object]
 VERSIONS = ("evalcore_version", "lm_eval_version", "transformers_version", "python", "platform", "git_hash")
@@ -29,24 +30,24 @@ AGAIN = (
     "give others."
 )
 SAME = "The same recorded answers give the same numbers; paths are as they were typed."
-UNASKED = "Nothing here tells how these answers were asked for: this scores them again, without the model."
+UNASKED = "Nothing here tells how these answers were asked for; `evalcore score` scores them again, without the model."
 RUN = "evalcore run config.yaml"
 MADE_UP = "This run left no config of its own: this one is made from what its results say, and may lack something."
 
 
 def describe_reproduction(run: GatheredRun, *, redact: bool) -> Plain:
     """Say how to make a run again, as far as its folder and its results tell."""
-    noted = earlier_run(run.folder)
+    noted = run.noted
     made: Plain = {"versions": _list_versions(noted, run.results), "inputs": dict(find_part(noted, "inputs"))}
     if redact:
         return {"note": REDACTED, **made}
     made |= {key: noted[key] for key in ("model_identity",) if isinstance(noted.get(key), str)}
-    return {**_tell_command(run, noted), **made}
+    return {**_tell_command(run), **made}
 
 
 def describe_usage(run: GatheredRun) -> Plain | None:
     """What the answers of a run took, in a sentence and by rows; None where that was not recorded."""
-    found = find_part(earlier_run(run.folder), "usage")
+    found = find_part(run.noted, "usage")
     try:
         usage = msgspec.convert(dict(found), Usage) if found else None
     except msgspec.ValidationError:
@@ -73,7 +74,7 @@ def _list_rows(usage: Usage) -> Iterator[tuple[str, str]]:
 
 def count_cut_off(run: GatheredRun) -> dict[str, Plain]:
     """By task of generated replies, how many there are and how many did not end by themselves, as the run noted."""
-    noted = find_part(earlier_run(run.folder), "endings")
+    noted = find_part(run.noted, "endings")
     texts = [log.name for log in run.source.logs if log.output_type == GENERATE_UNTIL and log.name in noted]
     return {name: {key: one for key, one in find_part(noted, name).items() if isinstance(one, int)} for name in texts}
 
@@ -85,21 +86,22 @@ def _list_versions(noted: Mapping[str, object], results: Mapping[str, object]) -
     return "\n".join(f"{name} {one}" for name, one in named.items() if isinstance(one, str))
 
 
-def _tell_command(run: GatheredRun, noted: Mapping[str, object]) -> Plain:
+def _tell_command(run: GatheredRun) -> Plain:
     """The command that makes a run again and its config, if it has one, and what there is to know of them.
 
     Credentials, which others may have left in a config, are left out.
     """
-    typed = noted.get("command")
+    typed = run.noted.get("command")
     if isinstance(typed, list) and typed:
         return {"note": SAME, "command": join(map(str, typed))}
-    try:
-        value, text = read_file(run.folder / "config.yaml")
-    except EvalError:
-        if find_part(run.results, "config").get("model") in MODELS:
-            return {"note": MADE_UP, "command": RUN, "config": _make_config(run)}
-        return {"note": UNASKED, "command": join(["evalcore", "score", str(run.source.path)])}
-    return {"note": AGAIN, "command": RUN, "config": str(redact(text, find_secrets(value)))}
+    if run.folder is not None:
+        with suppress(EvalError):
+            value, text = read_file(run.folder / "config.yaml")
+            return {"note": AGAIN, "command": RUN, "config": str(redact(text, find_secrets(value)))}
+    if find_part(run.results, "config").get("model") in MODELS:
+        return {"note": MADE_UP, "command": RUN, "config": _make_config(run)}
+    words = spell_command("score", [str(run.source.path)], run.read)
+    return {"note": UNASKED, **({"command": join(words)} if words else {})}
 
 
 def _make_config(run: GatheredRun) -> str:

@@ -12,7 +12,7 @@ from evalcore.core.lm_eval.policy import POLICIES
 from evalcore.core.records.errors import EvalError, require, unknown
 from evalcore.core.records.frozen_dict import freeze_dict
 from evalcore.core.tables import Tables
-from evalcore.shell.config.plan import Pin, make_plan
+from evalcore.shell.config.plan import GIVEN, Pin, make_plan
 from evalcore.shell.config.values import Names, RunPath, list_names
 from evalcore.shell.engines.engines import find_engine
 from evalcore.shell.engines.interface import Engine, MapUnits, Means, spread_by
@@ -120,7 +120,7 @@ def plan_scoring(keys: ScoreKeys | MergeKeys) -> ScorePlan:
     shared = {key: keys[key] for key in (*PlanKeys.__annotations__, "doc_timeout") if key in keys}  # type: ignore[literal-required]
     given = {"model": NO_MODEL, "tasks": tasks or ["-"], **shared, "allow_failures": keys.get("allow_failures")}
     tables = keys.get("tables")
-    plan = make_plan(given, "the command line", "", tables).plan
+    plan = make_plan(given, GIVEN, "", tables).plan
     folder, groups, given_filters = keys.get("output_path"), keys.get("groups"), keys.get("filters")
     filters = read_file(parse_path(given_filters)) if isinstance(given_filters, str | Path) else given_filters
     kept, (engine, means) = keys.get("partials"), plan_engine(keys)

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from evalcore.shell.files.address import show_address
-from evalcore.shell.score.units.score_keys import MergeKeys, NumberKeys
+from evalcore.shell.score.units.score_keys import NumberKeys
 
 TYPED = (*NumberKeys.__annotations__, "allow_failures", "doc_timeout")
 """The keys on which numbers, and whether they count as complete, depend; each is a flag of its name."""
 
 
-def spell_command(verb: str, paths: Sequence[str], keys: MergeKeys) -> list[str]:
+def spell_command(verb: str, paths: Sequence[str], keys: Mapping[str, object]) -> list[str]:
     """Spell the words of the command that comes to the same numbers; none where an object was given, which has no flag.
 
     >>> spell_command("score", ["a.csv"], {"metric": ["f1", "acc"], "tally": True, "limit": None, "output_path": "out"})

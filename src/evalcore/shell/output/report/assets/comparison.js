@@ -42,13 +42,6 @@ const SIGNS = { better: ["▲", "better"], worse: ["▼", "worse"], moved: ["◆
 
 // --- matrix -----------------------------------------------------------------------------------------------------
 
-/** A run's own value of a number, under the name that the only task of the run has there. */
-function findValue(run, one) {
-  const name = compared.renamed?.[head.runs.indexOf(run)] ?? one.task;
-  const entry = run.tree.find((entry) => entry.name === name);
-  return entry?.numbers.find((found) => found.metric === one.metric && found.filter === one.filter)?.value;
-}
-
 /** How strong a difference is among those of its metric that are no luck. */
 function findStrongest(base) {
   const most = new Map();
@@ -62,7 +55,7 @@ function findStrongest(base) {
 }
 
 function drawCell(base, run, one, nth, strongest) {
-  const value = el("span", number(findValue(run, one)));
+  const value = el("span", number(one.values[head.runs.indexOf(run)]));
   if (run.label === base) return el("td.number heat", { "data-run": base }, value);
   const line = turn(base, run.label, nth);
   if (!line || line.difference === null) return el("td.number heat none", { "data-run": run.label }, value, el("small", line?.reason ?? "not compared"));

@@ -52,7 +52,8 @@ const pause = () => new Promise((done) => setTimeout(done));
 /** Search all parts, or with the words of the last search those that came since. */
 async function search(mine, from = -1) {
   const q = fold(mine.q).replaceAll(END, "");
-  // What has the longer words has the shorter ones, so parts without these need no look.
+  // What has the longer words has the shorter ones, so parts that were found to lack these need no look.
+  const known = parts.length;
   const skip = from < 0 && last?.done && !mine.full && !last.full && q.includes(last.q) ? last.found : null;
   const found = from < 0 ? new Set() : last.found;
   last = { q, full: mine.full, found, done: false };
@@ -63,7 +64,7 @@ async function search(mine, from = -1) {
     hits = [];
   };
   for (let at = Math.max(from, 0); at < parts.length; at++) {
-    if (skip && !skip.has(at)) continue;
+    if (skip && at < known && !skip.has(at)) continue;
     const before = hits.length;
     const texts = mine.full && parts[at].bytes ? join(listTexts(parts[at], await unpack(parts[at].bytes), Infinity)) : parts[at].texts;
     if (order !== mine) return;
