@@ -52,7 +52,7 @@ KNOWN = [f"quickstart_{name}" for name in ("nature", "world", "everyday", "one_s
 TASKS = [*KNOWN, *MORE]
 OPTIONS: dict[str, dict[str, Any]] = {
     "hf": {"device": "cpu", "batch_size": 4},
-    "vllm": {"max_model_len": 1024, "enforce_eager": True},
+    "vllm": {"max_model_len": 1024, "enforce_eager": True, "gpu_memory_utilization": 0.2},  # of the host's memory here
 }
 TALK = ["quickstart_one_step", "nature_random_shots"]
 

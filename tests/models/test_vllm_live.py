@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import importlib.metadata
+import socket
+import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from subprocess import Popen
+from time import sleep
 from types import SimpleNamespace
 from typing import Any
 
+import httpx
 import pytest
 
-from evalcore.core.records.request import Generate, LogLikelihood, freeze_options
+import evalcore
+from evalcore.core.records.request import Generate, Likelihood, LogLikelihood, freeze_options
 from evalcore.shell.models.model import Heard, Model, Question
+from evalcore.shell.models.openai.arguments import ServerKind
+from evalcore.shell.models.openai.backend import open_server
 from evalcore.shell.models.vllm.backend import open_vllm
 from tests.models.test_hf_beside_lm_eval import (
     LIKELIHOODS,
@@ -27,6 +35,7 @@ from tests.models.test_hf_beside_lm_eval import (
 )
 from tests.models.test_hf_tasks import (
     OPTIONS,
+    QUICKSTART,
     TASKS,
     ask_evalcore,
     ask_lm_eval,
@@ -129,3 +138,62 @@ def test_twelve_tasks_have_the_numbers_of_lm_eval(small_model: Path, theirs: Bui
     results, samples = ask_evalcore(small_model, folder, tmp_path / "run", TASKS, "vllm", limit=10)
     assert_same_numbers(results, known, TASKS)
     assert sum(assert_same_replies(samples[task], known["samples"][task]) for task in TASKS) > 300
+
+
+# --- its server -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def server(small_model: Path, settings: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of vLLM's own server."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    flags = ["--dtype", "float32", "--max-model-len", "1024", "--enforce-eager", "--gpu-memory-utilization", "0.2"]
+    command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(small_model)]
+    log = tmp_path_factory.mktemp("server") / "log"
+    with log.open("wb") as told:
+        run = Popen([*command, "--served-model-name", "small", "--port", str(port), *flags], stdout=told, stderr=told)
+    try:
+        while not is_up(f"http://127.0.0.1:{port}/health"):
+            assert run.poll() is None, log.read_text("utf-8", "replace")[-2000:]
+            sleep(0.5)
+        yield f"http://127.0.0.1:{port}/v1"
+    finally:
+        run.terminate()
+        run.wait(60)
+
+
+def is_up(address: str) -> bool:
+    try:
+        return httpx.get(address).is_success
+    except httpx.TransportError:
+        return False
+
+
+def test_a_server_gives_the_likelihoods_and_texts_of_the_model_in_process(ours: Build, server: str) -> None:
+    model = open_server(ServerKind("local-completions"), {"model": "small", "base_url": f"{server}/completions"})
+    requests = [one for kind in ("one token, five shots", "many tokens, no shots") for one in LIKELIHOODS[kind]]
+    for known, got in zip(ask(ours(1024), requests), ask(model, requests), strict=True):
+        assert isinstance(known, Likelihood)
+        assert isinstance(got, Likelihood)
+        assert got.value == pytest.approx(known.value, rel=1e-4)
+        assert got.greedy == known.greedy
+    prompts = [Generate(one, freeze_options({"until": ["\n\n"], "max_gen_toks": 24})) for one in PROMPTS]
+    assert ask(model, prompts) == ask(ours(1024), prompts)
+
+
+def test_a_server_gives_letters_by_their_log_probabilities(server: str, tmp_path: Path) -> None:
+    done = evalcore.run(
+        model="local-chat-completions",
+        model_args={"model": "small", "base_url": f"{server}/chat/completions"},
+        tasks=["quickstart_nature", "quickstart_world"],
+        include_path=str(QUICKSTART),
+        multiple_choice_by="letter_logprobs",
+        apply_chat_template=True,
+        output_path=str(tmp_path / "run"),
+    )
+    numbers = done.report.task("quickstart_nature")
+    assert numbers["extraction_rate,letter_logprobs"].value == 1.0
+    assert numbers["acc,letter_logprobs"].n == 35
+    assert not [one for one in done.warnings if "cut off" in one]

@@ -136,10 +136,12 @@ def _read_tops(listed: object) -> dict[str, object] | None:
 def read_letter(offered: str, kind: ServerKind, think_end: str | None, content: bytes) -> tuple[str, str]:
     """Read which offered letter the first token's log-probabilities give the most; the text itself if they give none.
 
-    >>> read_letter("AB", ServerKind("c", chat=True), None, b'''{"choices": [{"index": 0, "message": {"content": "The"},
-    ...   "logprobs": {"content": [{"token": "The", "logprob": -0.9, "top_logprobs": [{"token": "The", "logprob": -0.9},
-    ...   {"token": " C", "logprob": -1.5}, {"token": "A", "logprob": -1.2}]}]}}]}''')[0]
-    'A'
+    A letter ends its reply: it was asked for as a single token, and nothing was cut off.
+
+    >>> read_letter("AB", ServerKind("c", chat=True), None, b'''{"choices": [{"index": 0, "finish_reason": "length",
+    ...   "message": {"content": "The"}, "logprobs": {"content": [{"token": "The", "top_logprobs": [
+    ...   {"token": "The", "logprob": -1}, {"token": " C", "logprob": -1.5}, {"token": "A", "logprob": -1.2}]}]}}]}''')
+    ('A', 'stop')
     """
     text, finish = read_generation(kind, think_end, content)
     tops = read_columns(read_choice(content).get("logprobs")).tops
@@ -150,7 +152,7 @@ def read_letter(offered: str, kind: ServerKind, think_end: str | None, content: 
         )
     letters = [(_check_logprob(value, 1), one.strip(BLANKS)) for one, value in first.items() if is_letter(one, offered)]
     best = max(letters, default=None)
-    return (best[1] if best else text), finish
+    return (best[1], "stop") if best else (text, finish)
 
 
 def is_letter(token: str, offered: str) -> bool:
