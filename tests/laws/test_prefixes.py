@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalcore.core.prefixes import PrefixTree, Sizes, Tokens, Trunk, Twig, grow_tree, mask_packed, pack_twig, share_tree
+from evalcore.shell.models.hf.continuation import MOST_IN_PLACE, number_groups
 
 TOKENS = st.lists(st.integers(0, 2), max_size=40).map(tuple)
 SHARED = st.builds(
@@ -120,3 +121,30 @@ def test_sequences_that_continue_one_another_grow_no_deeper_than_can_be_walked()
     turns = [tuple([1] * (40 * count) + [2] * 100) for count in range(1, 400)]
     assert grow_tree(turns).computed < sum(map(len, turns)) / 4
     assert len(list(walk(grow_tree(turns, Sizes(trunk=1))))) > 100
+
+
+@given(SEQUENCES, st.integers(0, 9), st.integers(1, 4))
+def test_replies_that_grow_together_fit_the_memory_of_whole_ones(
+    sequences: list[Tokens], added: int, most: int
+) -> None:
+    tree = grow_tree(sequences)
+    numbers = number_groups(tree, added, most)
+    ordered = [tree.sequences[place] for place in sorted(tree.places)]
+    assert sorted(numbers) == list(numbers)
+    for group in set(numbers):
+        mine = [one for one, number in zip(ordered, numbers, strict=True) if number == group]
+        kept = len({one[:end] for one in mine for end in range(1, len(one) + 1)}) + added * len(mine)
+        whole = sum(map(len, mine)) + added * len(mine)
+        assert len(mine) <= most or kept * len(mine) <= most * whole
+        assert len(mine) <= most * MOST_IN_PLACE
+        assert len(mine) >= most or group == numbers[-1]
+
+
+def test_prompts_that_share_nothing_have_no_part_in_the_room_of_those_that_do() -> None:
+    shots = tuple(range(1000))
+    alike, apart = [(*shots, at) for at in range(90)], [(-1 - at, *shots) for at in range(30)]
+    tree = grow_tree([*alike, *apart])
+    numbers = number_groups(tree, 64, 4)
+    counts = [numbers.count(group) for group in dict.fromkeys(numbers)]
+    assert counts[:7] == [4] * 7
+    assert max(counts) == 16

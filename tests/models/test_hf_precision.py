@@ -11,8 +11,11 @@ import numpy as np
 import pytest
 
 from evalcore.core.records.request import LogLikelihood, Request
+from evalcore.shell.models.decode import Decoding
+from evalcore.shell.models.hf.continuation import GrowingText, Prompt
 from evalcore.shell.models.hf.network import KeptTokens, Network, Seen
 from evalcore.shell.models.hf.row_probe import PROBES, Probe, probe_rows
+from evalcore.shell.models.hf.tokenizer import Speech
 from tests.models.test_hf_kinds import KINDS, ask, ask_lm_eval, count_evaluated, open_folder
 
 pytestmark = pytest.mark.models
@@ -99,3 +102,16 @@ def test_every_kind_takes_the_tree_in_half_precision_as_in_float32(
     config, sizes, once = KINDS[kind]
     model = open_folder(make_kind(config, sizes), dtype=dtype)
     assert bool(model.warnings) != once, model.warnings
+
+
+def test_a_penalty_is_applied_in_float32_as_in_transformers() -> None:
+    import torch
+    from transformers import RepetitionPenaltyLogitsProcessor
+
+    logits = torch.tensor(
+        [13.0625, 10.0625, -3.0], dtype=torch.bfloat16
+    )  # 13.0625 / 1.3 is less, but rounds to as much
+    wanted = RepetitionPenaltyLogitsProcessor(1.3)(torch.tensor([[0]]), logits.float()[None])[0].argmax()
+    speech = Speech(str, frozenset())
+    text = GrowingText(Prompt((0,), 0), Decoding(repetition_penalty=1.3), speech)
+    assert text.take(logits, 0) == wanted == 1

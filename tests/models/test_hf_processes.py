@@ -15,14 +15,19 @@ from time import monotonic, sleep
 import pytest
 
 from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import Generate, LogLikelihood
 from evalcore.shell.models.hf.hf_loader import open_hf
-from evalcore.shell.models.model import Heard, Model, Question
-from tests.models.test_hf_kinds import KINDS, REQUESTS, ask, assert_alike
+from evalcore.shell.models.hf.hf_processes import share_questions
+from evalcore.shell.models.model import Heard, Model, Notice, Question
+from tests.models import test_hf_growth
+from tests.models.test_hf_kinds import KINDS, REQUESTS, SHOTS, ask, assert_alike
 
 pytestmark = pytest.mark.models
 
 ROOT = Path(__file__).parents[2]
 TASKS = ROOT / "examples" / "quickstart" / "tasks"
+MANY = [*REQUESTS, *(LogLikelihood(f"{n} {SHOTS}", " four") for n in range(6)), *test_hf_growth.REQUESTS]
+"""More than fit one piece that is shared out."""
 
 
 @pytest.fixture(scope="module")
@@ -38,10 +43,21 @@ def open_folder(folder: Path, count: int) -> Model:
 def test_two_processes_answer_as_one(folder: Path) -> None:
     one, two = open_folder(folder, 1), open_folder(folder, 2)
     assert one.identity == two.identity
-    assert_alike(ask(two, REQUESTS), ask(one, REQUESTS))
-    known = [Question(request, known=at > 1) for at, request in enumerate(REQUESTS)]
+    encoder = two.ask.__self__.encoder  # type: ignore[attr-defined]
+    shares = share_questions(encoder, list(map(Question, MANY)), 2)
+    assert [{type(MANY[at]) for at in part} >= {LogLikelihood, Generate} for part in shares] == [True, True]
+    assert_alike(ask(two, MANY), ask(one, MANY))
+    known = [Question(request, known=at > 1) for at, request in enumerate(MANY)]
     told = [heard for heard in two.ask(known) if isinstance(heard, Heard)]
     assert sorted(heard.at for heard in told) == [0, 1], "known questions are not answered again"
+
+
+def test_what_processes_find_out_about_their_model_is_said_once(make_kind: Callable[..., Path]) -> None:
+    model = open_folder(make_kind(*KINDS["alibi"][:2]), 2)
+    assert not model.warnings
+    for times in (1, 0):
+        told = [one.text for one in model.ask(list(map(Question, REQUESTS))) if isinstance(one, Notice)]
+        assert [one.partition(":")[0] for one in told] == ["prefix_cache has no effect"] * times
 
 
 def test_what_a_process_cannot_load_or_do_is_said_here(folder: Path, tmp_path: Path) -> None:
@@ -57,13 +73,13 @@ def test_what_a_process_cannot_load_or_do_is_said_here(folder: Path, tmp_path: P
 def test_a_process_that_is_lost_ends_the_run_in_a_line(folder: Path) -> None:
     model = open_folder(folder, 2)
     processes = model.ask.__self__  # type: ignore[attr-defined]
-    replies = model.ask([Question(request) for request in REQUESTS])
+    replies = model.ask([Question(request) for request in MANY])
     next(replies)
     for worker in list(processes.workers):
         os.kill(worker.pid, signal.SIGKILL)
     with pytest.raises(EvalError, match=r"process \d of 2 .* was lost \(killed"):
         list(replies)
-    assert_alike(ask(model, REQUESTS), ask(open_folder(folder, 1), REQUESTS))
+    assert_alike(ask(model, MANY), ask(open_folder(folder, 1), MANY))
 
 
 def list_arguments(model: Path, out: Path, count: int) -> list[str]:

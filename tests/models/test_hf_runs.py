@@ -90,7 +90,7 @@ def test_other_batches_than_before_are_told_of(small_model: Path, whole: Path, t
         capture_output=True,
         text=True,
     )
-    assert "batch_size 2 before, 4 now" in done.stdout
+    assert "batch_size 2 before, 4 now" in done.stderr
     assert list_results(folder).keys() == list_results(whole).keys()
 
 

@@ -101,9 +101,10 @@ def test_rolling_likelihoods_are_those_of_lm_eval(ours: Build, theirs: BuildThei
     assert_same_rolling(ours(length), theirs(length))
 
 
+@pytest.mark.parametrize("penalty", [1.0, 1.3])
 @LENGTHS
-def test_texts_are_those_of_lm_eval(ours: Build, theirs: BuildTheirs, length: int) -> None:
-    assert_same_texts(ours(length), theirs(length), do_sample=False)
+def test_texts_are_those_of_lm_eval(ours: Build, theirs: BuildTheirs, length: int, penalty: float) -> None:
+    assert_same_texts(ours(length), theirs(length), do_sample=False, repetition_penalty=penalty)
 
 
 def test_a_request_without_a_temperature_is_drawn_by_lm_eval_alone(ours: Build, theirs: BuildTheirs) -> None:

@@ -111,6 +111,8 @@ def test_trusted_code_needs_a_commit(
         ({"softmax_dtype": "bfloat16"}, "computed in float32"),
         ({"max_cpu_memory": "10GiB"}, "need parallelize"),
         ({"chat_template_args": "no"}, "as an object"),
+        ({"chat_template_args": {1: 2, "a": 3}}, "as an object"),
+        ({"device_map": {"a": object()}}, "expected device_map as an object"),
         ({"peft": "a", "delta": "b"}, "got both"),
         ({"logit_cache": True}, "did you mean"),
     ],
@@ -144,6 +146,7 @@ def test_what_yaml_takes_for_something_else_is_read() -> None:
     assert (read.revision, read.spread, read.chat_date) == ("1", {"": 0}, date(2026, 1, 31))
     assert hash(read)
     assert read_settings({"pretrained": "m", "parallelize": True}).spread == "auto"
+    assert read_settings({"pretrained": "m", "think_end_token": "²"}).think_end_token == "²"  # a digit, and no number
 
 
 def test_arguments_under_lm_evals_names_have_their_meaning() -> None:

@@ -156,6 +156,21 @@ def test_a_template_without_a_system_role_gets_none():
     assert compile_chat(template)(messages, True) == "[u]"
 
 
+def test_a_template_takes_texts_of_any_length():
+    messages = [{"role": "user", "content": "x" * 3_000_000}]
+    for template in ("{{ messages[0].content }}", "{{ messages | tojson }}"):
+        assert len(compile_chat(template)(messages, True)) >= 3_000_000
+    with pytest.raises(EvalError, match="at most"):
+        compile_chat("{% for a in messages[0].content %}{{ messages[0].content }}{% endfor %}")(messages, True)
+
+
+def test_a_template_sees_tools_and_documents_if_there_are_any():
+    messages = [{"role": "user", "content": "hi"}]
+    template = "{{ tools is none }} {{ documents }}"
+    assert compile_chat(template)(messages, True) == "True None"
+    assert compile_chat(template, {"tools": [], "documents": ["a"]})(messages, True) == "False ['a']"
+
+
 def test_an_answer_to_be_continued_stays_open():
     chat = compile_chat("{% for m in messages %}<{{ m.content | trim }}>{% endfor %}")
     assert chat([{"role": "assistant", "content": "So: "}], False) == "<So:"

@@ -59,6 +59,7 @@ class SamplingParams:
             "top_k",
             "top_p",
             "min_p",
+            "repetition_penalty",
             "max_tokens",
             "stop",
             "seed",
@@ -207,6 +208,9 @@ def test_repeats_have_seeds_of_their_own_and_options_reach_the_sampler() -> None
     [(_, one), (_, two)] = LLM.made.asked[0]
     assert (one.temperature, one.top_p, one.max_tokens) == (0.7, 0.9, 3)
     assert one.seed != two.seed
+    list(model.ask([Question(Generate("a", options(repetition_penalty=1.5, max_gen_toks=3))), Question(request)]))
+    assert [how.repetition_penalty for _, how in LLM.made.asked[1]] == [1.5, 1.0]
+    model.check({"repetition_penalty": 1.5})
     with pytest.raises(EvalError, match="no generation option num_beams"):
         model.check({"num_beams": 4})
 

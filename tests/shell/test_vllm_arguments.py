@@ -15,7 +15,7 @@ from evalcore.shell.models import find_backend, open_backend
 from evalcore.shell.models.model import Question
 from evalcore.shell.models.vllm.engine_settings import EngineLayout, EngineSettings
 from evalcore.shell.models.vllm.vllm_settings import ARGUMENTS, ELSEWISE, VllmSettings, read_settings
-from tests.shell.test_vllm import LLM, stand_in
+from tests.shell.test_vllm import LLM, Tokenizer, stand_in
 
 __all__ = ["stand_in"]
 
@@ -56,6 +56,7 @@ def test_every_argument_of_lm_eval_is_known_by_name() -> None:
         ({"hf_overrides": {"a": 1}}, "give it to `vllm serve MODEL`"),
         ({"worker_cls": "a.B"}, "code that nothing pins"),
         ({"chat_template_args": "no"}, "as an object"),
+        ({"chat_template": "default"}, "which would be every prompt"),
         ({"max_num_seqs": 4, "max_batch_size": 8}, "got both"),
         ({"max_num_seqs": "many"}, "Expected `int"),
         ({"generation_config": "/tmp/folder"}, "Invalid enum value"),
@@ -84,6 +85,20 @@ def test_what_vllm_takes_is_handed_over() -> None:
     }
     OPEN({"pretrained": "m", "revision": "r", "tokenizer": "t", "tokenizer_revision": "s"})
     assert (LLM.made.given["revision"], LLM.made.given["tokenizer_revision"]) == ("r", "s")
+    OPEN({"pretrained": "m", "revision": 1, "tokenizer": "t", "tokenizer_revision": 2.0})
+    assert (LLM.made.given["revision"], LLM.made.given["tokenizer_revision"]) == ("1", "2.0")
+
+
+def test_thoughts_that_nothing_ends_are_warned_of() -> None:
+    assert "thoughts are scored" in OPEN({"pretrained": "m", "enable_thinking": True}).warnings[0]
+    assert not OPEN({"pretrained": "m", "enable_thinking": True, "think_end_token": "</think>"}).warnings
+    assert not OPEN({"pretrained": "m"}).warnings
+
+
+def test_a_tokenizer_that_gives_no_special_tokens_is_told_of_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(Tokenizer, "special_tokens_map")
+    with pytest.raises(EvalError, match=r"vLLM cannot load m: .*special_tokens_map.* - at model_args of vllm"):
+        OPEN({"pretrained": "m"})
 
 
 def test_what_changes_answers_names_the_model() -> None:

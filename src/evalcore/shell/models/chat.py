@@ -75,7 +75,7 @@ def _compile_template(template: str, variables: Mapping[str, object]) -> Templat
     made.filters.update(get_environment().filters)
     made.filters["tojson"] = guard_filter("tojson", _write_json)
     del made.globals["lipsum"]  # random text of any length
-    made.globals |= {"raise_exception": _refuse_messages, **variables}
+    made.globals |= {"raise_exception": _refuse_messages, "tools": None, "documents": None, **variables}
     try:
         return made.from_string(template)
     except Exception as wrong:  # jinja2's parser and Python's compiler, on whatever nests too deeply
@@ -83,8 +83,10 @@ def _compile_template(template: str, variables: Mapping[str, object]) -> Templat
 
 
 def _render_messages(template: Template, messages: Sequence[Message], open_turn: bool) -> str:
-    given = [dict(message) for message in messages]
-    return template.render(messages=given, add_generation_prompt=open_turn, tools=None, documents=None)
+    """Write messages; the text may be a million characters longer than theirs, however long these are."""
+    given: dict[str, object] = {"messages": [dict(message) for message in messages]}
+    context = template.new_context({**given, "add_generation_prompt": open_turn})
+    return join_bounded(template.root_render_func(context), given)
 
 
 def _end_with(text: str, content: str) -> str:
@@ -124,4 +126,4 @@ def _write_json(
 ) -> str:
     """The ``tojson`` of transformers, in parts: indents of nested lists add up to more than any of them shows."""
     encoder = JSONEncoder(ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
-    return join_bounded(encoder.iterencode(value))
+    return join_bounded(encoder.iterencode(value), {"": value})

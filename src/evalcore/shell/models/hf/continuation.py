@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from itertools import accumulate, groupby
+from itertools import accumulate, groupby, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,8 +72,8 @@ class GrowingText:
         return token
 
     def _penalize(self, logits: Any) -> Any:
-        """Logits as transformers changes them by a ``repetition_penalty``."""
-        made, seen = logits.clone(), list({*self.before, *self.tokens})
+        """Logits as transformers changes them by a ``repetition_penalty``: in float32, whatever the weights are."""
+        made, seen = logits.float().clone(), list({*self.before, *self.tokens})
         some = made[seen]
         made[seen] = some.where(some > 0, some * self.penalty).where(some <= 0, some / self.penalty)
         return made
@@ -111,25 +111,24 @@ class Growth:
     ) -> None:
         self.network, self.prompts, self.how, self.speech = network, prompts, how, speech
         self.tree: PrefixTree = grow_tree([prompt.tokens for prompt in prompts], sizes)
-        self.most = most * count_in_place(self.tree, how.max_gen_toks)
         self.members, self.open = group_places(self.tree), frozenset(open)
         self.begins = [0, *accumulate(map(len, self.members))]
-        order = (at for group in self.members for at in group)
-        self.wanted = {number // self.most for number, at in enumerate(order) if at in self.open}
+        self.groups = number_groups(self.tree, how.max_gen_toks, most)
+        order = (at for same in self.members for at in same)
+        self.wanted = {group for group, at in zip(self.groups, order, strict=True) if at in self.open}
 
     def __iter__(self) -> Iterator[list[tuple[int, GrownText]]]:
         """Yield the replies that are finished together."""
         kept = self.network.open()
         ready = (one for branch in self.tree.roots for one in self._visit(branch, kept, (), None))
-        for _, group in groupby(ready, lambda one: one.number // self.most):
+        for _, group in groupby(ready, lambda one: self.groups[one.number]):
             yield [(at, text) for at, text in self._grow_rows(list(group)) if at in self.open]
 
     def _visit(
         self, branch: Trunk | Twig, kept: KeptTokens, parts: tuple[tuple[State, Sequence[int]], ...], last: Any
     ) -> Iterator[ReadyPrompt]:
         """Evaluate the prompts of a branch; those of groups in which none is open are left out."""
-        groups = range(self.begins[branch.first] // self.most, (self.begins[branch.last] - 1) // self.most + 1)
-        if self.wanted.isdisjoint(groups):
+        if self.wanted.isdisjoint(self.groups[self.begins[branch.first] : self.begins[branch.last]]):
             return
         kept.rewind(branch.start)
         if isinstance(branch, Twig):
@@ -165,7 +164,7 @@ class Growth:
         for one, first, path in zip(range(twig.first, twig.last), logits, packed.paths, strict=True):
             whole = (*parts, (mine, path)) if mine is not None and path else parts
             for number, at in enumerate(self.members[one], self.begins[one]):
-                if number // self.most in self.wanted:
+                if self.groups[number] in self.wanted:
                     yield ReadyPrompt(number, at, first, whole)
 
     def _grow_rows(self, group: Sequence[ReadyPrompt]) -> list[tuple[int, GrownText]]:
@@ -201,13 +200,23 @@ class Growth:
         return kept, seen
 
 
-def count_in_place(tree: PrefixTree, added: int) -> int:
-    """Count the replies that grow in the memory of one that shares nothing: prompts with one beginning have it once.
+def number_groups(tree: PrefixTree, added: int, most: int) -> tuple[int, ...]:
+    """Number the group of each reply, in the order of the tree: ``most`` replies grow together, or as many as take no
+    more memory than ``most`` that share nothing: prompts with one beginning have it once.
 
     >>> shots = tuple(range(40))
-    >>> count_in_place(grow_tree([(*shots, 7), (*shots, 8), (*shots, 9)]), added=6)
-    2
+    >>> number_groups(grow_tree([(*shots, at) for at in range(9)]), added=6, most=2)
+    (0, 0, 0, 0, 0, 0, 0, 1, 1)
+    >>> number_groups(grow_tree([(at, *shots) for at in range(5)]), added=6, most=2)
+    (0, 0, 1, 1, 2)
     """
-    distinct = sum(map(len, tree.sequences)) - sum(tree.shares)
-    own = distinct + added * len(tree.places)
-    return min(max((tree.asked + added * len(tree.places)) // own, 1), MOST_IN_PLACE)
+    groups, group, count, asked, own = list[int](), 0, 0, 0, 0
+    for before, place in pairwise([-1, *sorted(tree.places)]):
+        length = len(tree.sequences[place])
+        shared = length if place == before else tree.shares[place]
+        count, asked, own = count + 1, asked + length, own + length - shared
+        fits = count * (own + count * added) <= most * (asked + count * added)
+        if count > most and (not fits or count > most * MOST_IN_PLACE):
+            group, count, asked, own = group + 1, 1, length, length
+        groups.append(group)
+    return tuple(groups)

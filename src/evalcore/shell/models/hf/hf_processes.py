@@ -8,6 +8,7 @@ import subprocess
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from queue import SimpleQueue
 from threading import Thread
 from typing import IO, cast
@@ -21,9 +22,9 @@ from evalcore.core.records.request import Generate, LogLikelihood, Request
 from evalcore.shell.engines.interface import count_cores
 from evalcore.shell.engines.processes import end_worker, start_process
 from evalcore.shell.engines.worker import DONE, do_work, expect_done, open_pipes, read_frame, write_frame
-from evalcore.shell.models.hf.hf_settings import HfSettings
+from evalcore.shell.models.hf.hf_settings import HfSettings, read_settings
 from evalcore.shell.models.hf.tokenizer import TextEncoder
-from evalcore.shell.models.model import Heard, Notice, Question
+from evalcore.shell.models.model import Heard, Model, Notice, Question
 
 MODULE = "evalcore.shell.models.hf.hf_processes"
 GRAIN = Sizes(256, 64)
@@ -67,6 +68,7 @@ class Processes:
 
     def __init__(self, settings: HfSettings, encoder: TextEncoder) -> None:
         self.settings, self.encoder, self.count = settings, encoder, settings.num_processes
+        self.told = False
         self.workers: list[subprocess.Popen[bytes]] = []
         self.inbox: SimpleQueue[Frame] = SimpleQueue()
         weakref.finalize(self, _end_all, self.workers)
@@ -79,7 +81,9 @@ class Processes:
         busy = [rank for rank, part in enumerate(parts) if not all(questions[at].known for at in part)]
         try:
             for rank in busy:
-                self._send(rank, pickle.dumps([questions[at] for at in parts[rank]]))
+                tells = rank == busy[0] and not self.told  # all of them would say the same
+                self._send(rank, pickle.dumps(([questions[at] for at in parts[rank]], tells)))
+            self.told = True
             while busy:
                 rank, kind, data = self.inbox.get()
                 told = self._read(rank, kind, data)
@@ -149,6 +153,12 @@ def place_device(place: ProcessPlace, devices: int) -> Mapping[str, object]:
     return {**place.given, **({"device": f"cuda:{place.rank % devices}"} if spread else {})}
 
 
+def list_notices(model: Model, given: Mapping[str, object]) -> list[Notice]:
+    """What is known once the weights are loaded; what the arguments alone say was said where the processes began."""
+    known = read_settings(given).warnings
+    return [Notice(one) for one in model.warnings if one not in known]
+
+
 def group_replies(replies: Iterator[Heard | Notice]) -> Iterator[list[Heard | Notice]]:
     """Group what is at hand together."""
     group = list[Heard | Notice]()
@@ -171,7 +181,7 @@ def main() -> None:
         place = msgspec.json.decode(read_frame(pipe_in)[1], type=ProcessPlace)
         torch = load_torch()
         torch.set_num_threads(place.threads)
-        opened = []
+        opened = list[Model]()
 
         def load(given: Mapping[str, object]) -> bytes:
             opened.append(open_hf(given))
@@ -179,11 +189,12 @@ def main() -> None:
 
         kind, told = do_work(load, place_device(place, torch.cuda.device_count() if torch.cuda.is_available() else 0))
         while True:
-            questions = pickle.loads(read_frame(pipe_in)[1])
+            questions, tells = pickle.loads(read_frame(pipe_in)[1])
             if kind != DONE:
                 write_frame(pipe_out, kind, told)
                 continue
-            groups = group_replies(opened[0].ask(questions))
+            notices = list_notices(opened[0], place.given) if tells else ()
+            groups = group_replies(chain(notices, opened[0].ask(questions)))
             while True:
                 kind, told = do_work(lambda some: pickle.dumps(next(some, [])), groups)
                 write_frame(pipe_out, kind, told)

@@ -12,7 +12,14 @@ from pyrsistent import PMap, pmap
 
 from evalcore.core.records.errors import EvalError, require_known
 from evalcore.shell.models.checkpoint import require_commit
-from evalcore.shell.models.model_args import Elsewise, convert_args, leave_out, read_variables, write_object
+from evalcore.shell.models.model_args import (
+    Elsewise,
+    convert_args,
+    leave_out,
+    read_variables,
+    warn_of_thoughts,
+    write_object,
+)
 from evalcore.shell.prompts.turns import CHAT_DATE
 
 Count = Annotated[int, Meta(ge=1)]
@@ -78,8 +85,7 @@ class HfSettings(Struct, frozen=True, kw_only=True):
     @property
     def warnings(self) -> tuple[str, ...]:
         """What may be asked for, and is hardly meant."""
-        thinks = self.template_variables.get("enable_thinking") is True and self.think_end_token is None
-        return (THOUGHTS,) if thinks else ()
+        return warn_of_thoughts(self.template_variables, self.think_end_token)
 
     @property
     def template_variables(self) -> dict[str, object]:
@@ -88,7 +94,6 @@ class HfSettings(Struct, frozen=True, kw_only=True):
 
 
 BATCH = 16
-THOUGHTS = "enable_thinking without think_end_token: thoughts are scored as answers; name it, as </think>"
 OFF = ("false", "0", "")
 QUANTIZED = Elsewise(OFF, "use weights that are quantized, or model: vllm with quantization")
 GPTQ = Elsewise(OFF, "transformers reads GPTQ weights by itself: leave it out")
@@ -176,9 +181,7 @@ def read_settings(given: Mapping[str, object]) -> HfSettings:
     spread = named.get("device_map")
     if isinstance(spread, Mapping) or str(spread).startswith("{"):
         named["device_map"] = write_object("device_map", spread, WHERE)
-    if isinstance(named.get("revision"), int | float):
-        named["revision"] = str(named["revision"])  # as in lm-eval: a tag may look like a number
-    if str(named.get("think_end_token")).isdigit():
+    if str(named.get("think_end_token")).isdecimal():
         named["think_end_token"] = int(str(named["think_end_token"]))  # its number, as in lm-eval
     read = convert_args(named, HfSettings, WHERE)
     _check_together(read)
@@ -193,8 +196,5 @@ def _check_together(read: HfSettings) -> None:
         raise EvalError(f"expected peft or delta, got both{WHERE}")
     if (read.max_memory_per_gpu or read.max_cpu_memory) and not read.parallelize:
         raise EvalError(f"max_memory_per_gpu and max_cpu_memory need parallelize: true{WHERE}")
-    if read.chat_template is not None and "{" not in read.chat_template:
-        got = f"got {read.chat_template[:60]!r}, which would be every prompt: leave it out for the model's own"
-        raise EvalError(f"expected a jinja2 template as chat_template, {got}{WHERE}")
     if read.trust_remote_code:
         require_commit(read.pretrained, read.revision, WHERE)

@@ -39,24 +39,27 @@ def open_vllm(given: Mapping[str, object]) -> Model:
         if settings.trust_remote_code:
             _refuse_foreign(settings)
         llm = vllm.LLM(**_list_arguments(settings))
+        tokenizer, longest = llm.get_tokenizer(), int(llm.llm_engine.model_config.max_model_len)
+        begins = HfSettings(
+            pretrained=settings.pretrained,
+            add_bos_token=settings.add_bos_token,
+            prefix_token_id=settings.prefix_token_id,
+        )
+        encoder, template = TextEncoder(tokenizer, begins), settings.chat_template or find_template(tokenizer)
+        chat = _make_chat(template, tokenizer, settings)
     except EvalError:
         raise
     except Exception as wrong:  # vLLM, transformers and models may raise anything
         raise EvalError(f"vLLM cannot load {settings.pretrained}: {first_line(wrong)}{WHERE}") from wrong
-    tokenizer = llm.get_tokenizer()
-    begins = HfSettings(
-        pretrained=settings.pretrained, add_bos_token=settings.add_bos_token, prefix_token_id=settings.prefix_token_id
-    )
-    longest = int(llm.llm_engine.model_config.max_model_len)
-    engine = VllmEngine(llm, vllm.SamplingParams, TextEncoder(tokenizer, begins), settings, longest, adapter)
-    template = settings.chat_template or find_template(tokenizer)
+    engine = VllmEngine(llm, vllm.SamplingParams, encoder, settings, longest, adapter)
     return Model(
         Path(settings.pretrained).name,
         _identify(settings, vllm.__version__, longest),
         partial(_ask_engine, engine),
-        _make_chat(template, tokenizer, settings),
+        chat,
+        warnings=settings.warnings,
         template=template,
-        check=partial(read_decoding, max_gen_toks=settings.max_gen_toks),
+        check=partial(read_decoding, max_gen_toks=settings.max_gen_toks, penalizes=True),
     )
 
 

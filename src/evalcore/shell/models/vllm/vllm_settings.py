@@ -9,7 +9,7 @@ from pyrsistent import PMap, pmap
 
 from evalcore.core.records.errors import EvalError, require_known
 from evalcore.shell.models.checkpoint import require_commit
-from evalcore.shell.models.model_args import Elsewise, convert_args, leave_out, read_variables
+from evalcore.shell.models.model_args import Elsewise, convert_args, leave_out, read_variables, warn_of_thoughts
 from evalcore.shell.models.vllm.engine_settings import ENGINE_ARGUMENTS, Count, EngineSettings
 
 WHERE = " - at model_args of vllm"
@@ -42,6 +42,11 @@ class VllmSettings(EngineSettings, frozen=True, kw_only=True):
     def template_variables(self) -> dict[str, object]:
         """The variables that the chat template sees, as in lm-eval."""
         return read_variables(self.chat_template_args, self.enable_thinking)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What may be asked for, and is hardly meant."""
+        return warn_of_thoughts(self.template_variables, self.think_end_token)
 
 
 BATCH = 1024

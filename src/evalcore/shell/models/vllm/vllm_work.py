@@ -85,7 +85,7 @@ def _answer_all(engine: VllmEngine, questions: Sequence[Question]) -> Iterator[H
 def _prepare_prompts(engine: VllmEngine, at: int, question: Question) -> Prompts:
     request, encode, prefix = question.request, engine.encoder.encode, engine.encoder.prefix
     if isinstance(request, Generate):
-        how = read_decoding(request.options, engine.settings.max_gen_toks)
+        how = read_decoding(request.options, engine.settings.max_gen_toks, penalizes=True)
         room = engine.longest - how.max_gen_toks
         if room < 1:
             told = f"expected max_gen_toks below the {engine.longest} positions of the model, got {how.max_gen_toks}"
@@ -98,6 +98,7 @@ def _prepare_prompts(engine: VllmEngine, at: int, question: Question) -> Prompts
             top_k=how.top_k,
             top_p=how.top_p,
             min_p=how.min_p,
+            repetition_penalty=1.0 if how.repetition_penalty is None else how.repetition_penalty,
             max_tokens=how.max_gen_toks,
             stop=stops,
             seed=seed,
