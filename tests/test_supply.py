@@ -72,8 +72,8 @@ def test_the_lock_has_every_development_package() -> None:
 
 def test_every_step_that_needs_more_says_what_installs_it() -> None:
     """How the file spells its INSTALL, on one line or over several, is nothing to .ci/run."""
-    named = re.findall(r'^step_with ".*" (\S+)$', (ROOT / ".ci/run").read_text(), re.M)
-    assert len(named) >= 7
+    named = re.findall(r'^(?:step_with|ask_models) ".*?" (\S+)', (ROOT / ".ci/run").read_text(), re.M)
+    assert len(named) >= 8
     assert all(find_install(ROOT / name).startswith("pip install ") for name in named)
 
 
