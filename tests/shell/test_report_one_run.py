@@ -159,6 +159,28 @@ def test_a_run_writes_its_page_if_asked(folder: Path, tmp_path: Path, capsys) ->
     assert "report" not in (tmp_path / "key" / "config.yaml").read_text("utf-8")
 
 
+def test_a_page_replaces_pages_alone(folder: Path, tmp_path: Path, capsys) -> None:
+    mine = tmp_path / "notes.md"
+    mine.write_text("# Notes")
+    for own in (mine, folder / "results.json", folder / "samples_quickstart_nature.jsonl"):
+        before = own.read_bytes()
+        assert main(["report", str(folder), "-o", str(own)]) == 2
+        assert "a file of your own, no page" in capsys.readouterr().err
+        assert own.read_bytes() == before
+    for _ in range(2):
+        assert main(["report", str(folder), "-o", str(tmp_path / "page.html")]) == 0
+    assert "in place of what was there" in capsys.readouterr().out
+
+
+def test_a_run_asks_nothing_if_its_page_would_replace_a_file(tmp_path: Path, capsys) -> None:
+    mine = tmp_path / "questions.csv"
+    mine.write_text("a,b")
+    assert main(["run", str(QUICKSTART), "-o", str(tmp_path / "run"), "--report", str(mine)]) == 2
+    assert "a file of your own, no page" in capsys.readouterr().err
+    assert mine.read_text() == "a,b"
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_run_without_its_own_files_says_what_its_results_tell(folder: Path, tmp_path: Path) -> None:
     bare = copytree(folder, tmp_path / "bare")
     (bare / "config.yaml").unlink()

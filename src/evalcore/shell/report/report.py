@@ -17,7 +17,7 @@ from evalcore.shell.config.values import Names, RunPath, list_names, split_names
 from evalcore.shell.files.given import parse_path
 from evalcore.shell.logs.runs.run_record import check_run_path
 from evalcore.shell.output.report.bundle import PAGE, SERVED
-from evalcore.shell.output.report.page import BESIDE, HtmlPage, build_page, write_page
+from evalcore.shell.output.report.page import BESIDE, HtmlPage, build_page, refuse_place, write_page
 from evalcore.shell.output.report.page_chunk import PageChunk
 from evalcore.shell.report.comparison import compare_gathered
 from evalcore.shell.report.gathered_run import GatheredRun, gather_runs
@@ -26,7 +26,6 @@ from evalcore.shell.report.outcomes import describe_outcomes
 from evalcore.shell.report.redaction import redact_head
 from evalcore.shell.report.run_numbers import Chosen, Rows, explain_errata, list_entries, list_numbers, place_numbers
 from evalcore.shell.report.samples.sample_chunks import pack_samples
-from evalcore.shell.safety.replacement import refuse_folder
 
 Plain = dict[str, object]
 FORMAT = 1
@@ -70,7 +69,7 @@ def report(*runs: RunPath, output: RunPath = "report.html", **keys: Unpack[Repor
     evalcore.EvalError: expected one or more runs, got none
     """
     place = parse_path(output)
-    refuse_folder(place)  # before anything is gathered
+    refuse_place(place)  # before anything is gathered
     drawn = draw_report(*runs, beside=f"{place.name.removesuffix('.html')}_data", **keys)
     path, *beside = write_page(drawn.page, place)
     return Reported(path=path, files=tuple(beside), warnings=drawn.warnings)

@@ -41,7 +41,7 @@ from evalcore.shell.run.questions.agenda import list_questions
 from evalcore.shell.run.questions.budget import find_budget
 from evalcore.shell.run.run_result import RunResult
 from evalcore.shell.run.task_unit import ScoredRun, TaskWork, score_built, spread_tasks
-from evalcore.shell.run.write import Closing, Finish, write_folder
+from evalcore.shell.run.write import Closing, Finish, find_page, write_folder, write_page
 from evalcore.shell.safety.timer import allow_seconds
 
 
@@ -71,6 +71,7 @@ def run(
         require("pyarrow.parquet", "parquet")
     read, home = _read(config, keys, tables)
     plan, folder = read.plan, run_folder(read.plan)
+    page = find_page(plan.report, folder)
     work = TaskWork(plan, home, folder, tables or POLICIES[plan.policy], models, data_readers)
     with refuse_exit(), allow_seconds(plan.doc_timeout):
         ready = _make_ready(work, shown)
@@ -84,16 +85,7 @@ def run(
     if overwrite and changed:
         told = (f"{folder} held results with other {', '.join(changed)}; they were replaced",)
     done = replace(result, warnings=(*read.warnings, *result.warnings, *notes, *told))
-    return _add_page(done, plan.report, folder) if plan.report else done
-
-
-def _add_page(result: RunResult, wanted: bool | str, folder: Path) -> RunResult:
-    """Write the page of a run into its folder, or where it is wanted."""
-    from evalcore.shell.report.report import report  # a page is made of a finished run, as anyone reads it
-
-    made = report(folder, output=folder / "report.html" if wanted is True else str(wanted))
-    name = made.path.name if made.path.parent == folder else str(made.path)
-    return replace(result, files=(*result.files, name))
+    return done if page is None else replace(done, files=(*done.files, write_page(page, folder)))
 
 
 def _read(

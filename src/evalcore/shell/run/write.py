@@ -17,6 +17,7 @@ from evalcore.core.records.request import Options
 from evalcore.core.records.score import Scored
 from evalcore.core.tables import Tables
 from evalcore.shell.config.plan import Plan
+from evalcore.shell.files.given import parse_path
 from evalcore.shell.output.files.environment import describe_run
 from evalcore.shell.output.files.results import RunFacts, build_results
 from evalcore.shell.output.files.run_files import (
@@ -192,3 +193,22 @@ def _renew_parquet(folder: Path, *, asked: bool) -> tuple[str, ...]:
 
     written = write_parquet(folder)
     return (f"{len(written)} .parquet files",) if len(written) > 1 else (written[0].name,)
+
+
+def find_page(wanted: bool | str, folder: Path) -> Path | None:
+    """Where the page of a run goes: into its folder, or where it is wanted; what it may not replace is refused."""
+    if not wanted:
+        return None
+    from evalcore.shell.output.report.page import refuse_place
+
+    page = folder / "report.html" if wanted is True else parse_path(str(wanted))
+    refuse_place(page)
+    return page
+
+
+def write_page(page: Path, folder: Path) -> str:
+    """Write the page of a run, and name it as seen from its folder."""
+    from evalcore.shell.report.report import report  # a page is made of a finished run, as anyone reads it
+
+    made = report(folder, output=page).path
+    return made.name if made.parent == folder else str(made)

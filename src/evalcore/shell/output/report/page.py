@@ -9,10 +9,12 @@ from hashlib import sha256
 from html import escape
 from pathlib import Path
 
+from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenDict, FrozenRecord
+from evalcore.shell.files.remote_path import RemotePath
 from evalcore.shell.output.report.bundle import PAGE, WORKER, bundle_modules, read_asset
 from evalcore.shell.output.report.page_chunk import PageChunk, write_data
-from evalcore.shell.safety.replacement import replace_with
+from evalcore.shell.safety.replacement import refuse_folder, replace_with
 from evalcore.shell.safety.safe_text import visible
 
 BESIDE = "report_data"
@@ -83,6 +85,18 @@ def build_page(
         script=script,
     )
     return HtmlPage(html, beside, folder)
+
+
+def refuse_place(path: Path) -> None:
+    """Refuse a place where a page would replace a folder, or a file that is no page."""
+    refuse_folder(path)
+    if isinstance(path, RemotePath) or not path.is_file():
+        return
+    begun = LAYOUT.partition("{")[0].encode()
+    with path.open("rb") as file:
+        known = file.read(len(begun))
+    if known not in (begun, b""):
+        raise EvalError(f"{path} is a file of your own, no page that evalcore wrote; name another place for the page")
 
 
 def write_page(page: HtmlPage, path: Path) -> tuple[Path, ...]:
