@@ -103,6 +103,8 @@ def test_trusted_code_needs_a_commit(
         ({"bnb_4bit_quant_type": "nf4"}, "bnb_4bit_quant_type: nf4 is not supported: use weights that are quantized"),
         ({"quantization_config": {"bits": 4}}, "weights that are quantized"),
         ({"cache_dir": "/data"}, "set HF_HOME"),
+        ({"pretrained": "/no/such/model"}, "expected a folder as pretrained, got /no/such/model, where nothing is"),
+        ({"peft": "../no_such_adapter"}, "expected a folder as peft"),
         ({"batch_size": "autox"}, "expected batch_size as a number or auto, got 'autox'"),
         ({"batch_size": "-1"}, "batch_size"),
         ({"device_map": "{x"}, "expected device_map as an object"),

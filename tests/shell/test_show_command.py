@@ -113,6 +113,8 @@ def test_an_unfinished_run_says_so(home: Path) -> None:
 def test_a_run_without_a_scored_task_says_how_to_go_on(home: Path) -> None:
     evalcore_here(home, "run", "run.yaml")
     (home / "out/results.json").unlink()
+    shown = evalcore_here(home, "show", "out")
+    assert "has not written its results yet: the same `evalcore run` goes on" in shown.stderr
     for path in (home / "out").glob("samples_*"):
         path.unlink()
     for command in ("show", "report"):

@@ -213,6 +213,8 @@ def test_repeats_have_seeds_of_their_own_and_options_reach_the_sampler() -> None
     model.check({"repetition_penalty": 1.5})
     with pytest.raises(EvalError, match="no generation option num_beams"):
         model.check({"num_beams": 4})
+    with pytest.raises(EvalError, match="letter_logprobs is for servers"):
+        model.check({"choose_letter": "ABCD"})
 
 
 def test_chat_templates_and_identity() -> None:

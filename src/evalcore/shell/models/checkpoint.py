@@ -13,6 +13,18 @@ TRUSTED = "trust_remote_code"
 WITH_CODE = ("pretrained", "tokenizer", "delta")
 
 
+NAMED = (*WITH_CODE, "peft")
+"""The arguments that name weights or a tokenizer: a folder, or a repository on the hub."""
+
+
+def require_folders(settings: object, where: str) -> None:
+    """Refuse a path where nothing is: a library that takes it for a repository blames its form."""
+    for name in NAMED:
+        given = str(getattr(settings, name, None) or "")
+        if given.startswith(("/", "./", "../", "~")) and not Path(given).expanduser().exists():
+            raise EvalError(f"expected a folder as {name}, got {given}, where nothing is{where}")
+
+
 def list_remote_code(arguments: Mapping[str, object]) -> tuple[str, ...]:
     """The repositories whose code would run, if these arguments ask for it.
 

@@ -11,10 +11,18 @@ from numpy.typing import NDArray
 from pyrsistent import pmap
 
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.request import Likelihood
+from evalcore.core.records.request import CHOOSE, Likelihood
 
 LENGTHS = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens")
 """lm-eval's names for the largest number of tokens to generate; the first one given counts."""
+
+ELSEWHERE = pmap(
+    {
+        CHOOSE: "multiple_choice_by: letter_logprobs is for servers, which give log-probabilities of letters; this "
+        "model takes letter, or likelihood, which is the default"
+    }
+)
+"""Generation options that other models have, and what to do without them."""
 
 HARMLESS = pmap(
     {"num_beams": 1, "repetition_penalty": 1, "presence_penalty": 0, "frequency_penalty": 0, "typical_p": 1, "n": 1}
@@ -55,7 +63,7 @@ def read_decoding(given: Mapping[str, object], max_gen_toks: int, *, penalizes: 
     penalty = rest.pop("repetition_penalty", None) if penalizes else None
     for name, value in rest.items():
         if HARMLESS.get(name, inf) != value:
-            raise EvalError(f"this model has no generation option {name} (got {value!r})")
+            raise EvalError(ELSEWHERE.get(name, f"this model has no generation option {name} (got {value!r})"))
     return Decoding(
         tuple(map(str, (until,) if isinstance(until, str) else _read_texts(until))),
         int(_read_number("max_gen_toks", lengths[0] if lengths else max_gen_toks, 1, inf)),

@@ -112,13 +112,14 @@ def refuse_model_code(named: Iterable[str], trust: Trust, where: str = "") -> No
     >>> refuse_model_code(["org/m"], read_trust(["model:org/m"]))
     >>> refuse_model_code(["org/m"], Trust())
     Traceback (most recent call last):
-    evalcore.EvalError: trust_remote_code would run code of org/m, which is not trusted. To run it: --trust model:org/m
+    evalcore.EvalError: trust_remote_code would run code of org/m, which is not trusted. To run it: --trust model:org/m,
+    and the commit that you read as revision in model_args
     """
     refused = [one for one in named if MODEL + one not in trust.models and not _is_below(trust, one)]
     if refused:
         flags = " ".join(f"--trust {shlex.quote(MODEL + one)}" for one in refused)
         told = f"trust_remote_code would run code of {' and '.join(refused)}, which is not trusted"
-        raise EvalError(f"{told}. To run it: {flags}{where}")
+        raise EvalError(f"{told}. To run it: {flags}, and the commit that you read as revision in model_args{where}")
 
 
 def _is_below(trust: Trust, folder: str) -> bool:

@@ -118,9 +118,9 @@ def _refuse_form(path: Path, form: str | None) -> None:
 
 
 def _lack(path: Path, what: str) -> EvalError:
-    started = (path / "answers.jsonl").is_file()
-    hint = "; its run has not scored a task yet: the same `evalcore run` goes on" if started else ""
-    named = sorted(path.glob("results*.json")) if path.is_dir() else []
+    lacked = "written its results" if any(path.glob("samples_*.jsonl")) else "scored a task"
+    hint = f"; its run has not {lacked} yet: the same `evalcore run` goes on" * (path / "answers.jsonl").is_file()
+    named = sorted(path.glob("results*.json"))
     return EvalError(f"{path}: {EXPECTED}; {tell_misfit(named[0]) if named else f'found {what} in it'}{hint}")
 
 

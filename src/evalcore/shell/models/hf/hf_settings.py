@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from pyrsistent import PMap, pmap
 
 from evalcore.core.records.errors import EvalError, require_known
-from evalcore.shell.models.checkpoint import require_commit
+from evalcore.shell.models.checkpoint import require_commit, require_folders
 from evalcore.shell.models.model_args import (
     Elsewise,
     convert_args,
@@ -196,5 +196,6 @@ def _check_together(read: HfSettings) -> None:
         raise EvalError(f"expected peft or delta, got both{WHERE}")
     if (read.max_memory_per_gpu or read.max_cpu_memory) and not read.parallelize:
         raise EvalError(f"max_memory_per_gpu and max_cpu_memory need parallelize: true{WHERE}")
+    require_folders(read, WHERE)
     if read.trust_remote_code:
         require_commit(read.pretrained, read.revision, WHERE)

@@ -8,7 +8,7 @@ from typing import Literal
 from pyrsistent import PMap, pmap
 
 from evalcore.core.records.errors import EvalError, require_known
-from evalcore.shell.models.checkpoint import require_commit
+from evalcore.shell.models.checkpoint import require_commit, require_folders
 from evalcore.shell.models.model_args import Elsewise, convert_args, leave_out, read_variables, warn_of_thoughts
 from evalcore.shell.models.vllm.engine_settings import ENGINE_ARGUMENTS, Count, EngineSettings
 
@@ -114,6 +114,7 @@ def _check_together(read: VllmSettings) -> None:
     for one, other in (("max_model_len", "max_length"), ("max_num_seqs", "max_batch_size")):
         if getattr(read, one) and getattr(read, other):
             raise EvalError(f"expected {one} or {other}, got both{WHERE}")
+    require_folders(read, WHERE)
     if read.trust_remote_code:
         require_commit(read.pretrained, read.revision, WHERE)
         if read.tokenizer or read.tokenizer_revision:
