@@ -166,7 +166,7 @@ def test_a_task_file_may_say_so_and_a_run_overrides_it() -> None:
 def test_a_gold_that_is_no_choice_is_no_wrong_answer(gold: object) -> None:
     docs = [DOCS[0], {**DOCS[1], "gold": gold}]
     built = build_task(TASK, {"test": docs}, Asking(multiple_choice_by="letter"))
-    warned = "1 of 2 documents have a gold that is none of their choices, the first - at things doc 1"
+    warned = f"1 of 2 documents have a gold that is none of their choices; the first: doc 1, {gold!r} - at things"
     assert built.warnings[-1] == warned
     answers = [Answer(Instance("things", at, 0, one), ("A",)) for at, one in enumerate(built.requests)]
     scored = score_task(built.task, built.samples, answers).column("acc,letter")

@@ -190,13 +190,18 @@ def test_code_runs_on_no_document_that_is_not_asked_about() -> None:
 
 
 @pytest.mark.parametrize(
-    ("gold", "count"), [("{{answer if answer != '3' else 'three'}}", 1), ("{{'9'}}", 8), ("{{answer|int + 2}}", 2)]
+    ("gold", "count", "first"),
+    [
+        ("{{answer if answer != '3' else 'three'}}", 1, "2, 'three'"),
+        ("{{'9'}}", 8, "0, 9"),
+        ("{{answer|int + 2}}", 2, "6, 9"),
+    ],
 )
-def test_golds_that_are_no_choice_are_counted(gold: str, count: int) -> None:
+def test_golds_that_are_no_choice_are_counted_and_the_first_is_shown(gold: str, count: int, first: str) -> None:
     found = [one for one in warnings({**QUIZ, "doc_to_target": gold}) if "choices" in one]
     (told,) = found
     assert told.startswith(
-        f"{count} of 8 documents have a gold that is none of their choices, the first - at sums doc "
+        f"{count} of 8 documents have a gold that is none of their choices; the first: doc {first} - at sums"
     )
 
 
@@ -222,9 +227,67 @@ def test_a_method_that_is_not_called_is_a_warning() -> None:
 
 
 def test_copies_of_documents_are_counted() -> None:
-    told = "2 of 10 documents are copies of an earlier one, the first - at sums doc 8"
+    told = "2 of 10 documents are copies of an earlier one; the first: doc 8 - at sums"
     assert warnings(TASK, [*DOCS, DOCS[1], DOCS[5]]) == (told,)
     assert warnings(TASK, [*DOCS, DOCS[1]], limit=8) == ()
+
+
+@pytest.mark.parametrize(
+    ("splits", "advice"),
+    [
+        ({"test_split": "test"}, "fewshot_split: test"),
+        ({"test_split": "test", "training_split": "test"}, "fewshot_split: test"),
+        ({"test_split": None, "validation_split": "test", "fewshot_split": "test"}, "test_split: test"),
+    ],
+)
+def test_documents_among_their_own_examples_are_counted_and_the_advice_leaves_them_out(
+    splits: Row, advice: str
+) -> None:
+    task = {**TASK, **splits, "doc_to_text": "Q: {{question}}\nA:"}
+    built = build_task(task, {"test": DOCS}, Asking(num_fewshot=3))
+    prompts = [str(getattr(one, "prompt", "")) for one in built.requests]
+    leaks = [at for at, doc in enumerate(DOCS) if prompts[at].count(str(doc["question"])) == 2]
+    assert 0 < len(leaks) < 8
+    told = f"{len(leaks)} of 8 documents are among their own examples, answer included; the first: doc {leaks[0]}; "
+    assert built.warnings == (f"{told}to leave them out, write {advice} - at sums",)
+    key, name = advice.split(": ")
+    assert warnings({**task, key: name}, num_fewshot=3) == ()
+
+
+def test_a_copy_among_the_examples_is_the_document_itself() -> None:
+    first = {**TASK, "fewshot_config": {"sampler": "first_n"}}
+    told = [one for one in warnings(first, [*DOCS, DOCS[0]], num_fewshot=1) if "examples" in one]
+    assert [one.partition(" are")[0] for one in told] == ["2 of 9 documents"]
+    assert warnings(first, [{"question": float("nan"), "answer": "1"}, *DOCS], num_fewshot=1)[0].startswith("1 of 9")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"fewshot_split": "test"},
+        {"fewshot_split": "train"},
+        {"training_split": "train"},
+        {"validation_split": "train"},
+        {"fewshot_config": {"sampler": "first_n", "samples": DOCS}},
+        {"test_split": None, "validation_split": "test"},
+        {"num_fewshot": 0},
+    ],
+)
+def test_other_examples_are_no_leak(other: Row) -> None:
+    assert warnings({**TASK, **other}, num_fewshot=3) == ()
+    assert warnings(TASK, num_fewshot=3) != ()
+
+
+@pytest.mark.parametrize("length", [0, -5, 1.5, True, "many", "", [4], float("inf"), float("nan")])
+def test_a_length_that_is_no_positive_integer_is_refused(length: object) -> None:
+    for task, run in (({"until": ["x"], "max_gen_toks": length}, None), ({}, {"max_gen_toks": length})):
+        with pytest.raises(EvalError, match=r"expected max_gen_toks to be a positive integer, got .* - at sums"):
+            warnings({**TASK, "generation_kwargs": task}, gen_kwargs=run)
+
+
+@pytest.mark.parametrize("length", [1, 32, 32.0, "32", None])
+def test_a_length_may_be_written_as_in_lm_eval(length: object) -> None:
+    assert warnings({**TASK, "generation_kwargs": {"max_gen_toks": length}}, gen_kwargs={"max_gen_toks": length}) == ()
 
 
 def test_generation_arguments_that_nobody_knows_are_named() -> None:

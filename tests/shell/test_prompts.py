@@ -154,7 +154,7 @@ def test_documents_without_gold_are_counted(target: object) -> None:
     docs: list[Row] = [{"question": f"q{at}", "a": {"b": [one]} if nested else one} for at, one in enumerate(golds)]
     config: Row = {**TEXT, "doc_to_target": target}
     built = build(config, docs=docs)
-    assert built.warnings == ("2 of 3 documents have no gold (null), the first - at own doc 1",)
+    assert built.warnings == ("2 of 3 documents have no gold (null); the first: doc 1 - at own",)
     assert build(config, docs=docs[:1]).warnings == ()
     assert build({**config, "process_results": lambda doc, results: {"x": 1}}, docs=docs).warnings == ()
 
@@ -260,6 +260,7 @@ REFUSED: dict[str, tuple[Row, str]] = {
     "own code": ({"doc_to_text": lambda doc: doc["x"]}, "doc_to_text: expected a field 'x', got fields question.* - at own doc 0"),
     "output type": ({"output_type": "multiple_choise"}, "did you mean 'multiple_choice'.* - at own"),
     "temperature": ({"generation_kwargs": {"temperature": "hot"}}, "temperature .* 'hot' - at own"),
+    "length": ({"generation_kwargs": {"max_gen_toks": -5}}, "max_gen_toks .* positive integer, got -5 - at own"),
     "cluster": ({"cluster": "sauce"}, "cluster: .* 'sauce'; fields: question.* - at own"),
     "cluster without a value": ({"cluster": "choices"}, "cluster: .* - at own doc 0"),
     "too few examples": ({"num_fewshot": 3, "fewshot_split": "test"}, "at least 3 few-shot examples and one to spare.* - at own doc 0"),
@@ -293,7 +294,9 @@ def test_digits_that_are_no_index(digits: str) -> None:
 
 def test_a_gold_beyond_the_choices_is_a_warning_and_unscorable() -> None:
     built = build(CHOICE, docs=[DOCS[0], {**DOCS[1], "answer": 7}])
-    assert built.warnings == ("1 of 2 documents have a gold that is none of their choices, the first - at own doc 1",)
+    assert built.warnings == (
+        "1 of 2 documents have a gold that is none of their choices; the first: doc 1, 7 - at own",
+    )
     scored = score_task(built.task, built.samples, built.asked.answered([(-1.0, True)] * 5))
     assert report_task(scored).get(MetricKey("acc")).n == 1
 

@@ -79,6 +79,7 @@ def test_the_linter_tells_everything_with_its_place(folder):
 
 START = "task: own\ndataset_path: json\noutput_type: generate_until\ndoc_to_text: '{{q}}'\ndoc_to_target: a\n"
 UNREADY = {
+    "generation_kwargs: {max_gen_toks: -5}": "expected max_gen_toks to be a positive integer, got -5",
     "metric_list: [{metric: exact_mtch}]": "unknown metric 'exact_mtch'; did you mean 'exact_match'?",
     "metric_list: exact_match": "metric_list",
     "filter_list: [{name: f, filter: [{function: regx}]}]": "unknown filter 'regx'; did you mean 'regex'?",

@@ -18,7 +18,14 @@ from evalcore.core.records.task import Task
 from evalcore.core.tables import known_metrics
 from evalcore.shell.prompts.asker import Asker, ask_document, make_asker, write_example
 from evalcore.shell.prompts.clusters import read_cluster
-from evalcore.shell.prompts.documents import DocTable, encode_doc, read_eval_table, read_shot_docs, share_documents
+from evalcore.shell.prompts.documents import (
+    DocTable,
+    encode_doc,
+    may_leak,
+    read_eval_table,
+    read_shot_docs,
+    share_documents,
+)
 from evalcore.shell.prompts.fewshot import choose_examples, draw_shots
 from evalcore.shell.prompts.fields import hold_plain_text
 from evalcore.shell.prompts.letters import ask_by_letter, warn_of_letters
@@ -78,12 +85,14 @@ def _assemble_task(
     samples: list[Sample] = []
     questions: list[object] = []
     targets: list[object] = []
+    leaks: list[int] = []
     for doc_id in chosen:
         doc = table.docs[doc_id]
         try:
             encoded = encode_doc(doc)
             unit = cluster(doc) if cluster is not None else None
-            asked = ask_document(asker, deepcopy(doc) if own_code else doc, shots(doc))
+            examples, leaked = shots(doc, encoded)
+            asked = ask_document(asker, deepcopy(doc) if own_code else doc, examples)
         except Exception as raised:
             raise locate(raised, place(settings.task, doc_id)) from raised
         requests += asked.requests
@@ -92,8 +101,10 @@ def _assemble_task(
         samples.append(Sample(doc_id, asked.gold, asked.choices, encoded, None, unit))
         questions.append(asked.question)
         targets.append(asked.target)
+        if leaked:
+            leaks.append(doc_id)
     gold_of = None if own_code else lambda doc: ask_document(asker, doc, ()).gold
-    mistakes = find_mistakes(settings, samples, questions, targets, table.docs, gold_of)
+    mistakes = find_mistakes(settings, samples, questions, targets, table.docs, gold_of, leaks)
     return Built(
         task,
         request_table(settings.task, docs, idxs, repeats_of(select_scoring(settings))),
@@ -160,27 +171,34 @@ def _choose_docs(count: int, asking: Asking) -> Sequence[int]:
 
 def _make_shots(
     settings: TaskSettings, asker: Asker, splits: Mapping[str, Sequence[Doc]], asking: Asking
-) -> Callable[[Doc], Sequence[Turn]]:
-    """Make the function that gives a document its examples, each written once however often it is drawn."""
+) -> Callable[[Doc, bytes], tuple[Sequence[Turn], bool]]:
+    """Make the function that gives a document, also encoded, its examples, and whether it is among them. Each example
+    is written once however often it is drawn.
+    """
     if not settings.num_fewshot or settings.output_type == LOGLIKELIHOOD_ROLLING:
-        return lambda doc: ()
+        return lambda doc, encoded: ((), False)
     whole = read_shot_docs(settings, splits)
     pool = whole if asking.as_host else choose_examples(settings, whole)
     draw = draw_shots(settings, pool, asking.seed, shared=share_documents(settings, splits))
-    written: dict[int, tuple[Turn, ...]] = {}
+    watched = may_leak(settings)
+    written: dict[int, tuple[tuple[Turn, ...], bytes | None]] = {}
     kept: list[Doc] = list(pool)  # an object keeps its id while it is alive
 
-    def turns(example: Doc) -> tuple[Turn, ...]:
+    def write(example: Doc) -> tuple[tuple[Turn, ...], bytes | None]:
         known = written.get(id(example))
         if known is None:
             kept.append(example)
-            known = _write_shot(asker, example, whole)
+            turns = _write_shot(asker, example, whole)
             if asker.chat is None:  # one text
-                known = (Turn("user", write_text(known)),)
-            written[id(example)] = known
+                turns = (Turn("user", write_text(turns)),)
+            known = written[id(example)] = turns, encode_doc(example) if watched else None
         return known
 
-    return lambda doc: [turn for example in draw(doc) for turn in turns(example)]
+    def shots(doc: Doc, encoded: bytes) -> tuple[Sequence[Turn], bool]:
+        given = [write(example) for example in draw(doc)]
+        return [turn for turns, _ in given for turn in turns], watched and any(own == encoded for _, own in given)
+
+    return shots
 
 
 def _write_shot(asker: Asker, example: Doc, pool: Sequence[Doc]) -> tuple[Turn, ...]:

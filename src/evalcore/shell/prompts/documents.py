@@ -39,10 +39,15 @@ def tabulate_docs(docs: Iterable[Mapping[str, object]]) -> DocTable:
 
 def read_eval_table(settings: TaskSettings, splits: Splits) -> DocTable:
     """Read the documents to ask about: the test split or, without one, the validation split."""
-    name = settings.test_split if settings.test_split is not None else settings.validation_split
+    name = name_asked_split(settings)
     if name is None:
         raise EvalError(f"expected a test_split or a validation_split, got neither{place(settings.task)}")
     return _read_split(settings.task, splits, name, settings.process_docs)
+
+
+def name_asked_split(settings: TaskSettings) -> str | None:
+    """Name the split that is asked about."""
+    return settings.test_split if settings.test_split is not None else settings.validation_split
 
 
 def read_shot_docs(settings: TaskSettings, splits: Splits) -> Sequence[Doc]:
@@ -62,11 +67,24 @@ def read_shot_docs(settings: TaskSettings, splits: Splits) -> Sequence[Doc]:
 
 def share_documents(settings: TaskSettings, splits: Splits) -> bool:
     """Whether examples and questions come from one file, given for several splits."""
+    drawn, asked = _name_shot_split(settings), name_asked_split(settings)
+    return drawn is not None and asked is not None and drawn != asked and splits[drawn] is splits[asked]
+
+
+def may_leak(settings: TaskSettings) -> bool:
+    """Whether examples come from the split that is asked about, and lm-eval does not notice: it compares two keys.
+
+    >>> may_leak(TaskSettings(task="t", test_split="test")), may_leak(TaskSettings(task="t", validation_split="test"))
+    (True, False)
+    """
+    overlap = settings.fewshot_config.split == settings.test_split
+    return not overlap and _name_shot_split(settings) == name_asked_split(settings)
+
+
+def _name_shot_split(settings: TaskSettings) -> str | None:
     shots = settings.fewshot_config
     named = (settings.training_split, settings.validation_split, settings.test_split)
-    drawn = shots.split or (None if shots.samples is not None else next((name for name in named if name), None))
-    asked = settings.test_split or settings.validation_split
-    return drawn is not None and asked is not None and drawn != asked and splits[drawn] is splits[asked]
+    return shots.split or (None if shots.samples is not None else next((name for name in named if name), None))
 
 
 def _read_split(task: str, splits: Splits, name: str, process: Callable[..., object] | None) -> DocTable:

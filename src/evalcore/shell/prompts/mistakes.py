@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from evalcore.core.answers.choice import find_gold_indices
 from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.request import CHOOSE, GENERATE_UNTIL, LOGLIKELIHOOD_ROLLING, Gold, Sample
+from evalcore.shell.prompts.documents import name_asked_split
 from evalcore.shell.prompts.fields import is_null
 from evalcore.shell.prompts.letters import list_letters
 from evalcore.shell.prompts.settings import TaskSettings
@@ -111,12 +112,14 @@ def find_mistakes(
     targets: Sequence[object],
     docs: Sequence[Doc],
     gold_of: Callable[[Doc], Gold] | None,
+    leaks: Sequence[int] = (),
 ) -> tuple[str, ...]:
-    """Warn of documents without a gold, with a gold that is no choice, given twice, or all with the same question or
-    gold; of choices that are names of columns, methods that are not called, and unknown generation arguments.
+    """Warn of documents without a gold, with a gold that is no choice, given twice, among their own examples, or all
+    with the same question or gold; of choices that are names of columns, methods that are not called, and unknown
+    generation arguments.
 
     ``docs`` are all documents of the task, by number; ``gold_of`` reads those that are not asked about; None if that
-    would run the user's code.
+    would run the user's code. ``leaks`` numbers the documents that are among their own examples.
     """
     lost = list(_find_no_gold(settings, samples, targets, docs))
     mistakes = chain(
@@ -126,12 +129,13 @@ def find_mistakes(
         _find_column_choices(settings, docs),
         _find_uncalled(questions[0], targets[0]),
         _find_copies(samples),
+        _find_leaks(settings, samples, leaks),
         _find_unknown_arguments(settings),
     )
-    return tuple(text + place(settings.task, doc_id) for text, doc_id in mistakes)
+    return tuple(text + place(settings.task) for text in mistakes)
 
 
-Mistakes = Iterable[tuple[str, int | None]]
+Mistakes = Iterable[str]
 
 
 def _find_same_question(settings: TaskSettings, samples: Sequence[Sample], questions: Sequence[object]) -> Mistakes:
@@ -144,7 +148,7 @@ def _find_same_question(settings: TaskSettings, samples: Sequence[Sample], quest
     likely = settings.output_type != GENERATE_UNTIL and settings.doc_to_text == ""
     whole = likely and len({one.choices or one.gold for one in samples}) > 1
     if settings.output_type != LOGLIKELIHOOD_ROLLING and not whole:
-        yield f"all {len(questions):,} documents ask the same, {_shorten(first)}: is doc_to_text right?", None
+        yield f"all {len(questions):,} documents ask the same, {_shorten(first)}: is doc_to_text right?"
 
 
 def _find_same_gold(
@@ -168,7 +172,7 @@ def _find_same_gold(
     except Exception:  # documents that are not asked about may be wrong
         differs = True
     if len(docs) > 1 and not differs:
-        yield f"all {len(samples):,} documents have the same gold, {_shorten(first)}: is doc_to_target right?", None
+        yield f"all {len(samples):,} documents have the same gold, {_shorten(first)}: is doc_to_target right?"
 
 
 def _find_no_choice(settings: TaskSettings, samples: Sequence[Sample]) -> Mistakes:
@@ -176,8 +180,9 @@ def _find_no_choice(settings: TaskSettings, samples: Sequence[Sample]) -> Mistak
     used = lettered or (settings.output_type != GENERATE_UNTIL and settings.process_results is None)
     asked = [one for one in samples if one.choices] if used else []
     shown = [replace(one, choices=list_letters(one.choices)) if lettered else one for one in asked]
-    wrong = [one.doc_id for one in shown if isinstance(find_gold_indices(one, len(one.choices)), str)]
-    return _count_docs(wrong, len(samples), "have a gold that is none of their choices")
+    wrong = {one.doc_id: one.gold for one in shown if isinstance(find_gold_indices(one, len(one.choices)), str)}
+    found = f", {_shorten(next(iter(wrong.values())))}" if wrong else ""
+    return _count_docs([*wrong], len(samples), "have a gold that is none of their choices", found)
 
 
 def _find_column_choices(settings: TaskSettings, docs: Sequence[Doc]) -> Mistakes:
@@ -185,14 +190,14 @@ def _find_column_choices(settings: TaskSettings, docs: Sequence[Doc]) -> Mistake
     given = settings.doc_to_choice
     if isinstance(given, tuple) and any(len(str(one)) > 1 for one in given) and all(one in docs[0] for one in given):
         meant = f"{{{{[{', '.join(map(str, given))}]}}}}"
-        yield f"doc_to_choice lists names of columns as texts; for what the columns hold, write {meant}", None
+        yield f"doc_to_choice lists names of columns as texts; for what the columns hold, write {meant}"
 
 
 def _find_uncalled(question: object, target: object) -> Mistakes:
     """Warn of methods that are not called. The first document suffices: a template has the same mistake for all."""
     for key, text in (("doc_to_text", question), ("doc_to_target", target)):
         if isinstance(text, str) and METHOD.search(text):
-            yield f"{key} writes out a method instead of calling it, {_shorten(text)}: are brackets missing?", None
+            yield f"{key} writes out a method instead of calling it, {_shorten(text)}: are brackets missing?"
 
 
 def _find_no_gold(
@@ -213,6 +218,15 @@ def _find_copies(samples: Sequence[Sample]) -> Mistakes:
     return _count_docs(again, len(samples), "are copies of an earlier one")
 
 
+def _find_leaks(settings: TaskSettings, samples: Sequence[Sample], leaks: Sequence[int]) -> Mistakes:
+    """Warn of prompts that hold their own answer. Where ``fewshot_split`` is ``test_split``, a document is left out of
+    its examples: the one that is missing is named.
+    """
+    key = "test_split" if settings.test_split is None else "fewshot_split"
+    advice = f"; to leave them out, write {key}: {name_asked_split(settings)}"
+    return _count_docs(leaks, len(samples), "are among their own examples, answer included", advice)
+
+
 def _find_unknown_arguments(settings: TaskSettings) -> Mistakes:
     if settings.output_type != GENERATE_UNTIL:
         return
@@ -220,13 +234,13 @@ def _find_unknown_arguments(settings: TaskSettings) -> Mistakes:
         if name not in GENERATION:
             near = get_close_matches(name, sorted(GENERATION), n=1, cutoff=CLOSE)
             hint = f"; did you mean {near[0]!r}?" if near else "."
-            yield f"unknown generation argument {name!r}{hint} It is passed on as it is", None
+            yield f"unknown generation argument {name!r}{hint} It is passed on as it is"
 
 
-def _count_docs(numbers: Sequence[int], of: int, what: str) -> Mistakes:
-    return [(f"{len(numbers):,} of {of:,} documents {what}, the first", numbers[0])] if numbers else []
+def _count_docs(numbers: Sequence[int], of: int, what: str, then: str = "") -> Mistakes:
+    return [f"{len(numbers):,} of {of:,} documents {what}; the first: doc {numbers[0]}{then}"] if numbers else []
 
 
 def _shorten(value: object) -> str:
-    text = repr(value)
+    text = repr(list(value) if isinstance(value, tuple) else value)  # as the task has it
     return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."

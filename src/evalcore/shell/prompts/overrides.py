@@ -13,7 +13,7 @@ from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.frozen_dict import FrozenDict, thaw_dict, thaw_value
 from evalcore.core.records.request import GENERATE_UNTIL
 from evalcore.shell.prompts.ready_task import Asking
-from evalcore.shell.prompts.settings import TaskSettings
+from evalcore.shell.prompts.settings import TaskSettings, refuse_length
 
 Plain = dict[str, object]
 ADDRESS = re.compile(" at 0x[0-9a-f]+")
@@ -36,6 +36,7 @@ def override_settings(settings: TaskSettings, asking: Asking) -> TaskSettings:
     generation = settings.generation_kwargs
     if asking.gen_kwargs is not None and settings.output_type == GENERATE_UNTIL:
         generation = {**(generation or {}), **asking.gen_kwargs}
+        refuse_length(generation, settings.task)
     changed = replace(settings, num_fewshot=shots or 0, generation_kwargs=generation)
     if not asking.predict_only:
         return changed

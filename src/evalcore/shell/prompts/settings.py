@@ -178,12 +178,30 @@ def _fill_generation(settings: TaskSettings) -> Plain | None:
     if given is None:
         greedy: Plain = {"temperature": 0.0, "do_sample": False, "max_gen_toks": 256, "until": until}
         return greedy if settings.output_type == GENERATE_UNTIL else None
+    refuse_length(given, settings.task)
     try:
         warm = {"temperature": float(given["temperature"])} if "temperature" in given else {}  # type: ignore[arg-type]
     except (TypeError, ValueError) as wrong:
         value = given["temperature"]
         raise EvalError(f"expected temperature to be a number, got {value!r}{place(settings.task)}") from wrong
     return {**given, **warm, **({} if "until" in given else {"until": until})}
+
+
+def refuse_length(generation: Plain, task: str) -> None:
+    """Refuse a ``max_gen_toks`` that is no positive integer; it may be written as text, as lm-eval reads it.
+
+    >>> refuse_length({"max_gen_toks": "32"}, "t")
+    >>> refuse_length({"max_gen_toks": -5}, "t")
+    Traceback (most recent call last):
+    evalcore.EvalError: expected max_gen_toks to be a positive integer, got -5 - at t
+    """
+    value = generation.get("max_gen_toks")
+    try:
+        fits = value is None or (type(value) is not bool and int(value) == float(value) >= 1)  # type: ignore[call-overload, arg-type]
+    except (TypeError, ValueError, OverflowError):
+        fits = False
+    if not fits:
+        raise EvalError(f"expected max_gen_toks to be a positive integer, got {value!r}{place(task)}")
 
 
 def _drop_trust(given: Plain | None) -> Plain | None:
