@@ -391,6 +391,8 @@ NAMED = ["--question", "Frage", "--answer", "Lösung", "--choices", "Antwort A,A
     ("at", "changed", "told", "scored"),
     [
         (6, {"Lösung": "E"}, ["row 8: answer 'E' is none of A to D"], 7),
+        (6, {"Lösung": "1"}, ["row 8: answer '1' is none of A to D"], 7),
+        (6, {"Lösung": "[0]"}, ["row 8: answer '[0]' is none of A to D"], 7),
         (6, {"Antwort D": ""}, ["row 8: choice 'Antwort D' is empty"], 8),
         (6, {"Antwort B": " "}, ["row 8: choice 'Antwort B' is empty"], 8),
         (
@@ -442,6 +444,12 @@ def test_a_row_without_any_choice_is_refused(capsys: pytest.CaptureFixture[str])
     assert "expected choices in every row, found none in row 10" in capsys.readouterr().err
 
 
+def test_one_column_of_single_choices_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a.csv").write_bytes(to_csv(GERMAN))
+    assert main(["init", "a.csv", *NAMED[:5], "Antwort A", "--yes"]) == 2
+    assert "expected lists of choices in 'Antwort A', found none; or name a column for each" in capsys.readouterr().err
+
+
 def test_many_rows_that_do_not_fit_are_counted() -> None:
     Path("a.csv").write_bytes(to_csv([{**row, "Antwort D": ""} for row in GERMAN * 3]))
     notes = look_at_file("a.csv", question="Frage", answer="Lösung", choices=NAMED[5].split(",")).notes
@@ -450,7 +458,7 @@ def test_many_rows_that_do_not_fit_are_counted() -> None:
     assert "16 more like these" in notes
 
 
-@pytest.mark.parametrize(("rows", "told"), [([0, 1, 2], "there are 3"), (range(8), "there are 3 to 4")])
+@pytest.mark.parametrize(("rows", "told"), [([0, 1, 2], "there are 3"), ([*range(8)], "there are 3 to 4")])
 def test_how_many_choices_there_are_is_said(rows: list[int], told: str) -> None:
     """In the first rows no answer is D, and the choice D is empty."""
     Path("a.csv").write_bytes(to_csv([{**GERMAN[at], **({"Antwort D": ""} if at < 3 else {})} for at in rows]))
@@ -463,6 +471,16 @@ def test_texts_of_choices_may_be_wrong_in_a_row() -> None:
     Path("a.csv").write_bytes(to_csv(rows))
     guess = look_at_file("a.csv", question="Frage", answer="Lösung", choices=NAMED[5].split(","))
     assert (guess.shape, guess.notes[0]) == ("most texts", "row 2: answer 'c9' is none of its choices")
+
+
+def test_numbers_that_are_choices_are_not_taken_for_places() -> None:
+    rows = [{"q": f"{n} + 3?", "options": ["1", "2", "3", str(n + 3)], "gold": n + 3} for n in range(1, 9)]
+    Path("a.jsonl").write_bytes(to_lines([*rows, {**rows[0], "gold": 0}]))
+    assert main(["init", "a.jsonl", "--choices", "options", "--yes"]) == 0
+    rows = [json.loads(line) for line in Path("runs/a-dummy/samples_a.jsonl").read_text().splitlines()]
+    assert {row["target"] for row in rows[:8]} == {"3"}
+    documents = json.loads(Path("runs/a-dummy/results.json").read_text())["evalcore"]["documents"]["a"]
+    assert (documents["scored"], documents["unscorable"]) == (8, 1)
 
 
 def test_places_are_not_counted_over_a_gap(capsys: pytest.CaptureFixture[str]) -> None:

@@ -135,7 +135,7 @@ def _choose_shape(view: View, output_type: str | None) -> tuple[str, str]:
         wanted = shape.guessed if output_type is None else shape.output_type == output_type
         if wanted and (why := shape.fits(view)):
             return name, why
-    if output_type == MULTIPLE_CHOICE and view.lists and view.golds:
+    if output_type == MULTIPLE_CHOICE and view.choices and view.golds:
         raise explain_misfit(view)
     raise EvalError(LACKING.get(output_type or "", LACKING[""]))
 

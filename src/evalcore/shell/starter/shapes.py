@@ -36,6 +36,7 @@ from evalcore.shell.starter.text_shapes import (
 )
 from evalcore.shell.starter.uneven_choices import (
     ask_most_letters,
+    ask_most_texts,
     fit_most_letters,
     fit_most_texts,
     note_letters,
@@ -86,7 +87,7 @@ SHAPES: Mapping[str, Shape] = {
     "most texts": Shape(
         MULTIPLE_CHOICE,
         fit_most_texts,
-        lambda view: ask_choices(view, f"{{{{{view.answer}}}}}"),
+        ask_most_texts,
         "the model chooses a text by likelihood; answers that are no choice have no score",
         notes=note_texts,
     ),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.starter.answer_view import Config, View
-from evalcore.shell.starter.choice_shapes import ACCURACIES, LETTERS
+from evalcore.shell.starter.choice_shapes import ACCURACIES, LETTERS, ask_choices
 
 NEARLY = 0.75
 """The part of the answers that must be choices."""
@@ -63,7 +63,7 @@ def fit_most_texts(view: View) -> str:
 
 
 def ask_most_letters(view: View) -> Config:
-    """Letters before the choices that a row has; the answer as it stands, which a run reports if it is no choice."""
+    """Letters before the choices that a row has; an answer that is none of them is a text that a run reports."""
     if len(view.choices) > 1:
         part = {name: not all(doc[name] for doc in view.docs) for name in view.choices}
         lines = [f"{at}. {{{{{name}}}}}\n" for at, name in zip(LETTERS, part, strict=False)]
@@ -78,12 +78,25 @@ def ask_most_letters(view: View) -> Config:
         letters = LETTERS[: max(map(len, view.lists))]
         shown = f'{{% for one in {view.listed} %}}{{{{ "{letters}"[loop.index0] }}}}. {{{{ one }}}}\n{{% endfor %}}'
         offered = f'{{{{ "{letters}"[:{view.listed}|length]|list }}}}'
+    gold = f"{view.answer}|trim|upper"
     return {
         "doc_to_text": f"{{{{{view.question}}}}}\n{shown}Answer:",
         "doc_to_choice": offered,
-        "doc_to_target": f"{{{{ {view.answer}|trim|upper }}}}",
+        "doc_to_target": f"{{{{ {gold} }}}}"
+        if all(map(str.isalpha, view.texts))
+        else _guard(view, gold, f"({gold})[:1].isalpha()"),
         "metric_list": list(ACCURACIES[:1]),
     }
+
+
+def ask_most_texts(view: View) -> Config:
+    text = f"{view.answer}|string"
+    return ask_choices(view, _guard(view, f"({view.listed}).index({text})", f"({text}) in {view.listed}"))
+
+
+def _guard(view: View, gold: str, fine: str) -> str:
+    """The gold where it is fine, else a text that is no choice: digits alone would be the place of one."""
+    return f'{{{{ {gold} if {fine} else "no choice: " ~ {view.answer} }}}}'
 
 
 def note_letters(view: View) -> list[str]:
@@ -120,6 +133,9 @@ def _name_rows(odd: Sequence[tuple[int, str]]) -> list[str]:
 
 def explain_misfit(view: View) -> EvalError:
     """Why the answers of rows with choices are not read as choices."""
+    if not view.lists:
+        told = ", ".join(map(repr, view.called.values()))
+        return EvalError(f"expected lists of choices in {told}, found none; or name a column for each: --choices A,B,C")
     bare = [row for row, its in zip(view.rows, view.lists, strict=True) if not its]
     if bare:
         return EvalError(f"expected choices in every row, found none in row {bare[0]}{_count_more(bare)}")
