@@ -161,6 +161,41 @@ SHAPED: dict[str, tuple[str, bytes, str, str, object]] = {
         "Paris",
         ("Paris", "Paris"),
     ),
+    "letters of choices that some rows lack": (
+        "a.csv",
+        to_csv([{**row, "D": "Bern" if at == 3 else ""} for at, row in enumerate(LETTERED)]),
+        "most letters",
+        "A",
+        ("A", "B", "C"),
+    ),
+    "letters of lists of several lengths": (
+        "a.jsonl",
+        to_lines([{"q": one, "options": CITIES[: at + 2], "answer": "ABC"[at % 3]} for at, one in enumerate(ASKED)]),
+        "most letters",
+        "A",
+        ("A", "B"),
+    ),
+    "columns of choices in another language": (
+        "a.csv",
+        to_csv(
+            [
+                {"Frage": one, "Lösung": "ABC"[at % 3]} | {f"Antwort {letter}": CITIES[at] for letter in "ABC"}
+                for at, one in enumerate(ASKED)
+            ]
+        ),
+        "choice letters",
+        "A",
+        ("A", "B", "C"),
+    ),
+    "texts of choices, but for one": (
+        "a.jsonl",
+        to_lines(
+            [{"q": one, "options": CITIES, "gold": CITIES[at] if at else "Berne"} for at, one in enumerate(ASKED)][::-1]
+        ),
+        "most texts",
+        "Bern",
+        tuple(CITIES),
+    ),
     "letters alone": (
         "a.csv",
         to_csv([{"prompt": f"{one} (A) Paris (B) other", "label": "AB"[at > 0]} for at, one in enumerate(ASKED)]),
@@ -254,7 +289,8 @@ def test_a_file_becomes_a_task_that_checks_and_runs(case: str, capsys: pytest.Ca
     rows = [json.loads(line) for line in Path("runs/mine-dummy/samples_mine.jsonl").read_text().splitlines()]
     assert {row["doc_id"] for row in rows} == set(range(len(Path("mine/documents.jsonl").read_bytes().splitlines())))
     results = json.loads(Path("runs/mine-dummy/results.json").read_text())
-    assert results["evalcore"]["documents"]["mine"]["scored"] == len({row["doc_id"] for row in rows})
+    odd = sum("is none of" in note for note in guess.notes)
+    assert results["evalcore"]["documents"]["mine"]["scored"] == len({row["doc_id"] for row in rows}) - odd
 
 
 def test_every_shape_that_is_guessed_is_tried() -> None:
@@ -343,6 +379,117 @@ def test_choices_may_be_named() -> None:
     assert (guess.shape, guess.preview.choices, guess.preview.gold) == ("choice texts", ("x", "y"), "y")
 
 
+GERMAN = [
+    {"Frage": f"Was ist {n}?", **{f"Antwort {one}": f"{one.lower()}{n}" for one in "ABCD"}, "Lösung": "ABCD"[n % 4]}
+    for n in range(8)
+]
+NAMED = ["--question", "Frage", "--answer", "Lösung", "--choices", "Antwort A,Antwort B,Antwort C,Antwort D", "--yes"]
+
+
+@pytest.mark.parametrize("typed", [[], ["--output_type", "multiple_choice"]])
+@pytest.mark.parametrize(
+    ("at", "changed", "told", "scored"),
+    [
+        (6, {"Lösung": "E"}, ["row 8: answer 'E' is none of A to D"], 7),
+        (6, {"Lösung": "1"}, ["row 8: answer '1' is none of A to D"], 7),
+        (6, {"Lösung": "[0]"}, ["row 8: answer '[0]' is none of A to D"], 7),
+        (6, {"Antwort D": ""}, ["row 8: choice 'Antwort D' is empty"], 8),
+        (6, {"Antwort B": " "}, ["row 8: choice 'Antwort B' is empty"], 8),
+        (
+            7,
+            {"Antwort D": ""},
+            ["row 9: answer 'D' is none of A to C", "row 9: choice 'Antwort D' is empty"],
+            7,
+        ),
+    ],
+)
+def test_a_row_that_does_not_fit_is_named(
+    at: int, changed: Row, told: list[str], scored: int, typed: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("a.csv").write_bytes(to_csv([{**row, **(changed if at == n else {})} for n, row in enumerate(GERMAN)]))
+    assert main(["init", "a.csv", *NAMED, *typed]) == 0
+    out = capsys.readouterr().out
+    assert [line[4:] for line in out.split("\n") if line.startswith("  - row ")] == told
+    assert "  | A. a0\n  | B. b0\n  | C. c0\n  | D. d0\n  | Answer:\n" in out
+    assert json.loads(Path("runs/a-dummy/results.json").read_text())["evalcore"]["documents"]["a"]["scored"] == scored
+    rows = [json.loads(line) for line in Path("runs/a-dummy/samples_a.jsonl").read_text().splitlines()]
+    asked = next(json.dumps(row["arguments"]) for row in rows if row["doc_id"] == at)
+    empty = {key[-1] for key, cell in changed.items() if not str(cell).strip()}
+    assert {one for one in "ABCD" if f"\\n{one}. " not in asked} == empty
+
+
+@pytest.mark.parametrize(
+    ("golds", "message"),
+    [
+        ("xyzuvwrs", "expected answers that are letters, numbers or texts of their choices; 0 of 8 are letters"),
+        ("ABCDEFGH", "4 of 8 are letters, but not 'E' in row 6 and 3 more"),
+        ("12341239", "7 of 8 are numbers, but not '9' in row 9"),
+    ],
+)
+def test_choices_that_were_named_are_never_dropped(
+    golds: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("a.csv").write_bytes(to_csv([{**row, "Lösung": gold} for row, gold in zip(GERMAN, golds, strict=True)]))
+    assert main(["init", "a.csv", *NAMED]) == 2
+    assert message in capsys.readouterr().err
+    assert not Path("a").exists()
+    named = [*NAMED[:4], "--choices", "", "--yes", "--no_run"]
+    assert main(["init", "a.csv", *named]) == 0
+
+
+def test_a_row_without_any_choice_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    empty = {f"Antwort {one}": "" for one in "ABCD"}
+    Path("a.csv").write_bytes(to_csv([*GERMAN, {**GERMAN[0], **empty}]))
+    assert main(["init", "a.csv", *NAMED]) == 2
+    assert "expected choices in every row, found none in row 10" in capsys.readouterr().err
+
+
+def test_one_column_of_single_choices_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a.csv").write_bytes(to_csv(GERMAN))
+    assert main(["init", "a.csv", *NAMED[:5], "Antwort A", "--yes"]) == 2
+    assert "expected lists of choices in 'Antwort A', found none; or name a column for each" in capsys.readouterr().err
+
+
+def test_many_rows_that_do_not_fit_are_counted() -> None:
+    Path("a.csv").write_bytes(to_csv([{**row, "Antwort D": ""} for row in GERMAN * 3]))
+    notes = look_at_file("a.csv", question="Frage", answer="Lösung", choices=NAMED[5].split(",")).notes
+    assert "row 5: answer 'D' is none of A to C" in notes
+    assert "row 2: choice 'Antwort D' is empty" in notes
+    assert "16 more like these" in notes
+
+
+@pytest.mark.parametrize(("rows", "told"), [([0, 1, 2], "there are 3"), ([*range(8)], "there are 3 to 4")])
+def test_how_many_choices_there_are_is_said(rows: list[int], told: str) -> None:
+    """In the first rows no answer is D, and the choice D is empty."""
+    Path("a.csv").write_bytes(to_csv([{**GERMAN[at], **({"Antwort D": ""} if at < 3 else {})} for at in rows]))
+    guess = look_at_file("a.csv", question="Frage", answer="Lösung", choices=NAMED[5].split(","))
+    assert guess.why == f"answers are letters of their choices, of which {told}"
+
+
+def test_texts_of_choices_may_be_wrong_in_a_row() -> None:
+    rows = [{**row, "Lösung": f"a{at}" if at else "c9"} for at, row in enumerate(GERMAN)]
+    Path("a.csv").write_bytes(to_csv(rows))
+    guess = look_at_file("a.csv", question="Frage", answer="Lösung", choices=NAMED[5].split(","))
+    assert (guess.shape, guess.notes[0]) == ("most texts", "row 2: answer 'c9' is none of its choices")
+
+
+def test_numbers_that_are_choices_are_not_taken_for_places() -> None:
+    rows = [{"q": f"{n} + 3?", "options": ["1", "2", "3", str(n + 3)], "gold": n + 3} for n in range(1, 9)]
+    Path("a.jsonl").write_bytes(to_lines([*rows, {**rows[0], "gold": 0}]))
+    assert main(["init", "a.jsonl", "--choices", "options", "--yes"]) == 0
+    rows = [json.loads(line) for line in Path("runs/a-dummy/samples_a.jsonl").read_text().splitlines()]
+    assert {row["target"] for row in rows[:8]} == {"3"}
+    documents = json.loads(Path("runs/a-dummy/results.json").read_text())["evalcore"]["documents"]["a"]
+    assert (documents["scored"], documents["unscorable"]) == (8, 1)
+
+
+def test_places_are_not_counted_over_a_gap(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [{**row, "Lösung": at % 4 + 1, "Antwort B": "" if at == 2 else "b"} for at, row in enumerate(GERMAN)]
+    Path("a.csv").write_bytes(to_csv(rows))
+    assert main(["init", "a.csv", *NAMED]) == 2
+    assert "are numbers" in capsys.readouterr().err
+
+
 def test_fields_of_objects_are_columns() -> None:
     rows: list[Row] = [
         {"meta": {"id": "a", "tags": {}}, "in": {"text": "2 + 2?"}, "out": {"best": "4", "all": ["4", "four"]}},
@@ -387,6 +534,7 @@ def test_objects_that_are_data_stay_as_they_are() -> None:
         ("a.jsonl", b"{not json\n", [], "not JSON"),
         ("a.pdf", b"%PDF-1.4", [], "unknown kind of data file '.pdf'"),
         ("a.csv", b"\xff\xfe\x00q", [], "not utf-8"),
+        ("a.csv", "Frage,Lösung\n".encode("latin-1"), [], "; save the file as UTF-8 (a task may name"),
         ("a.csv", b"question,answer\na,b,c\n", [], "expected 2 cells, got 3"),
         ("a.csv", b'question,answer\n"a,b\n', [], "closing quote"),
         ("a.csv", b"n,m\n1,2\n", [], "expected a column of texts to ask"),

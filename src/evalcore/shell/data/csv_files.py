@@ -67,7 +67,9 @@ def read_csv(path: Path, options: Mapping[str, object]) -> list[Doc]:
 def _raise_fault(row: Row | LineFault) -> Row:
     """Raise a row that is a fault, which only undecodable bytes make it."""
     if isinstance(row, LineFault):
-        raise EvalError(f"{row}; save the file as UTF-8, or name its encoding (dataset_kwargs: encoding)") from row
+        raise EvalError(
+            f"{row}; save the file as UTF-8 (a task may name another encoding: dataset_kwargs: encoding)"
+        ) from row
     return row
 
 

@@ -19,13 +19,18 @@ Config = dict[str, object]
 
 
 class View(NamedTuple):
-    """Documents under safe names, and what their columns hold; ``lists`` are the choices of each."""
+    """Documents under safe names, and what their columns hold; ``lists`` are the choices of each.
+
+    ``rows`` are their numbers in the file (a header is row 1), ``called`` is what the file calls the choices' columns.
+    """
 
     docs: Sequence[Doc]
     question: str
     answer: str | None
     choices: tuple[str, ...]
     lists: Sequence[tuple[str, ...]]
+    rows: Sequence[int] = ()
+    called: Mapping[str, str] = pmap()
 
     @property
     def golds(self) -> list[object]:

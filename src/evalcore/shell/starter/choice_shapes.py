@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import pairwise
 
 from evalcore.shell.starter.answer_view import ASKED, MEAN, PLAIN_NUMBER, QA, Config, View
 
@@ -46,6 +47,8 @@ def fit_index(view: View) -> str:
     numbers = [int(one) for one in view.texts if one.isascii() and one.isdigit()]
     if not view.lists or not numbers or len(numbers) < len(view.texts):
         return ""
+    if any(not one and other for doc in view.docs for one, other in pairwise(map(doc.get, view.choices))):
+        return ""  # a choice behind an empty one has another place in the list than in the row
     least = min(map(len, view.lists))
     if max(numbers) > max(map(len, view.lists)) or (min(numbers) == 0 and max(numbers) >= max(map(len, view.lists))):
         return ""
@@ -66,10 +69,6 @@ def fit_choice_texts(view: View) -> str:
         return ""
     good = all(str(doc.get(view.answer or "")) in one for doc, one in zip(view.docs, view.lists, strict=True))
     return "each answer is the text of one of its choices" if good else ""
-
-
-def fit_any_choice(view: View) -> str:
-    return "there are choices" if view.lists and view.golds else ""
 
 
 def ask_choices(view: View, target: str) -> Config:

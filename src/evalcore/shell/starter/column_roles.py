@@ -119,7 +119,11 @@ def _pick_choices(free: Sequence[str], docs: Sequence[Doc]) -> Picked:
     if len(lists) == 1 and _are_choices(lists[0], docs):
         return Picked((lists[0],), "it alone holds lists")
     series = find_series(free)
-    return Picked(series, "one column for each") if series and len(free) > len(series) else Picked()
+    if series and len(free) > len(series):
+        return Picked(series, "one column for each")
+    series = find_lettered(free)
+    named = [name for name in free if name not in series and _name_choices(name, series, docs)]
+    return Picked(series, f"the cells of {named[0]!r} are their letters") if named else Picked()
 
 
 def _is_list(cell: object) -> bool:
@@ -154,6 +158,23 @@ def find_series(names: Iterable[str]) -> tuple[str, ...]:
         order = sorted(places)
         if len(order) > 1 and order[0] in (0, 1) and order[-1] - order[0] == len(order) - 1:
             return tuple(places[at] for at in order)
+    return ()
+
+
+def find_lettered(names: Iterable[str]) -> tuple[str, ...]:
+    """Three columns or more of one name, in any language, with the letters from A on behind it.
+
+    >>> find_lettered(["Frage", "Antwort A", "Antwort B", "Antwort C"]), find_lettered(["text_a", "text_b"])
+    (('Antwort A', 'Antwort B', 'Antwort C'), ())
+    """
+    series: dict[str, dict[str, str]] = {}
+    for name in names:
+        prefix, _, letter = fold_name(name).rpartition("_")
+        if prefix and len(letter) == 1:
+            series.setdefault(prefix, {})[letter] = name
+    for places in sorted(series.values(), key=len, reverse=True):
+        if len(places) > 2 and "".join(sorted(places)) == "abcdefghij"[: len(places)]:
+            return tuple(places[letter] for letter in sorted(places))
     return ()
 
 

@@ -8,12 +8,14 @@ from pathlib import Path
 
 from evalcore.core.records.errors import EvalError, require_known
 from evalcore.core.records.frozen_dict import FrozenDict, FrozenRecord, freeze_dict, thaw_dict
+from evalcore.core.records.request import MULTIPLE_CHOICE
 from evalcore.shell.config.values import Names, list_names
 from evalcore.shell.files.given import parse_path
 from evalcore.shell.starter.answer_view import View
 from evalcore.shell.starter.column_roles import Columns, pick_columns
 from evalcore.shell.starter.shapes import SHAPES
-from evalcore.shell.starter.table import clean_documents, name_safely, read_table, split_choices
+from evalcore.shell.starter.table import clean_documents, count_header, name_safely, read_table, split_choices
+from evalcore.shell.starter.uneven_choices import explain_misfit
 
 DOCUMENTS = "documents.jsonl"
 """The copy of the data that the task reads."""
@@ -75,8 +77,8 @@ def look_at_file(
     docs = read_table(file)
     columns = pick_columns(docs, said)
     names = name_safely(docs[0])
-    view = view_documents(docs, columns, names)
-    shape, why = _choose_shape(view, output_type)
+    view = view_documents(docs, columns, names, count_header(file))
+    shape, why = _choose_shape(view, output_type or (MULTIPLE_CHOICE if said.get("choices") else None))
     made = name_task(file, name)
     config = {
         "task": made,
@@ -97,14 +99,17 @@ def look_at_file(
         why=why,
         config=freeze_dict(config),
         preview=preview_document(config, view.docs[0]),
-        notes=tuple(_note_oddities(docs, columns, names, SHAPES[shape].needs)),
+        notes=(*SHAPES[shape].notes(view), *_note_oddities(docs, columns, names, SHAPES[shape].needs)),
     )
 
 
-def view_documents(docs: Sequence[Mapping[str, object]], columns: Columns, names: Mapping[str, str]) -> View:
+def view_documents(
+    docs: Sequence[Mapping[str, object]], columns: Columns, names: Mapping[str, str], header: int = 0
+) -> View:
     """The documents as the task reads them; rows without an answer, which could not be scored, are left out."""
     chosen, answer = columns.choices.columns, columns.answer.one
-    kept = [doc for doc in docs if answer is None or doc.get(answer) not in (None, "")]
+    rows = [at for at, doc in enumerate(docs) if answer is None or doc.get(answer) not in (None, "")]
+    kept = [docs[at] for at in rows]
     if not kept:
         raise EvalError(f"expected answers in the column {answer!r}, found none; name another with --answer")
     clean = clean_documents(kept, names, chosen)
@@ -114,7 +119,15 @@ def view_documents(docs: Sequence[Mapping[str, object]], columns: Columns, names
         lists = [split_choices(doc[names[one]]) or () for doc in clean for one in chosen]
     question = columns.question.one
     safe = tuple(names[one] for one in chosen)
-    return View(clean, names[question or ""], names[answer] if answer else None, safe, lists if any(lists) else ())
+    return View(
+        clean,
+        names[question or ""],
+        names[answer] if answer else None,
+        safe,
+        lists if any(lists) else (),
+        [header + 1 + at for at in rows],
+        {names[one]: one for one in chosen},
+    )
 
 
 def _choose_shape(view: View, output_type: str | None) -> tuple[str, str]:
@@ -122,6 +135,8 @@ def _choose_shape(view: View, output_type: str | None) -> tuple[str, str]:
         wanted = shape.guessed if output_type is None else shape.output_type == output_type
         if wanted and (why := shape.fits(view)):
             return name, why
+    if output_type == MULTIPLE_CHOICE and view.choices and view.golds:
+        raise explain_misfit(view)
     raise EvalError(LACKING.get(output_type or "", LACKING[""]))
 
 

@@ -13,7 +13,6 @@ from evalcore.shell.starter.choice_shapes import (
     ask_index,
     ask_letters,
     ask_lone_letters,
-    fit_any_choice,
     fit_choice_texts,
     fit_classes,
     fit_index,
@@ -35,12 +34,21 @@ from evalcore.shell.starter.text_shapes import (
     fit_prose,
     fit_short,
 )
+from evalcore.shell.starter.uneven_choices import (
+    ask_most_letters,
+    ask_most_texts,
+    fit_most_letters,
+    fit_most_texts,
+    note_letters,
+    note_texts,
+)
 
 
 class Shape(NamedTuple):
     """A kind of answers: the output type that measures it, whether answers are such (why), the task, and a remark.
 
     ``guessed`` is false if it is only taken where its output type was asked for. ``needs`` are packages of its metrics.
+    ``notes`` name the rows that do not fit.
     """
 
     output_type: str
@@ -49,6 +57,7 @@ class Shape(NamedTuple):
     remark: str = ""
     guessed: bool = True
     needs: tuple[str, str] = ("", "")
+    notes: Callable[[View], list[str]] = lambda view: []
 
 
 SHAPES: Mapping[str, Shape] = {
@@ -66,14 +75,21 @@ SHAPES: Mapping[str, Shape] = {
         "the model chooses a text by likelihood",
     ),
     "choice numbers": Shape(MULTIPLE_CHOICE, fit_index, ask_index, "the model chooses a text by likelihood"),
+    "most letters": Shape(
+        MULTIPLE_CHOICE,
+        fit_most_letters,
+        ask_most_letters,
+        "the model chooses a letter by likelihood; answers that are no choice have no score",
+        notes=note_letters,
+    ),
     "letters": Shape(MULTIPLE_CHOICE, fit_lone_letters, ask_lone_letters, "the model chooses a letter by likelihood"),
     "labels": Shape(MULTIPLE_CHOICE, fit_classes, ask_classes, "the model chooses a label by likelihood"),
-    "some choice": Shape(
+    "most texts": Shape(
         MULTIPLE_CHOICE,
-        fit_any_choice,
-        lambda view: ask_choices(view, f"{{{{{view.answer}}}}}"),
+        fit_most_texts,
+        ask_most_texts,
         "the model chooses a text by likelihood; answers that are no choice have no score",
-        guessed=False,
+        notes=note_texts,
     ),
     "marked numbers": Shape(
         GENERATE_UNTIL,

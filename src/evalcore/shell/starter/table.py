@@ -50,6 +50,11 @@ def read_table(path: Path) -> tuple[dict[str, object], ...]:
     return tuple({key: cell for key, cell in row.items() if key not in empty} for row in rows)
 
 
+def count_header(path: Path) -> int:
+    """The rows above the data: a CSV has one."""
+    return int(choose_reader(path) is DATA_READERS[".csv"])
+
+
 def flatten_objects(docs: Sequence[Doc]) -> Sequence[Doc]:
     """Objects as columns of their fields, however deep; choices with their labels, and objects of many keys, stay.
 
@@ -169,5 +174,5 @@ def _clean_cell(cell: object, key: str, choices: Sequence[str]) -> object:
     if key not in choices:
         return cell
     if len(choices) > 1:
-        return "" if cell is None else str(cell)
+        return "" if cell is None or not str(cell).strip() else str(cell)
     return cell if isinstance(cell, Mapping) else list(split_choices(cell) or ())
