@@ -7,6 +7,7 @@ import re
 import resource
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -216,3 +217,24 @@ def test_no_command_takes_a_full_disk_for_bad_input(home: Path, arguments: tuple
 def test_the_readme_lists_every_exit_code() -> None:
     text = (ROOT / "README.md").read_text("utf-8")
     assert dict(re.findall(r"(?m)^\| (\d+) \| (.*) \|$", text)) == {str(int(one)): MEANINGS[one] for one in Exit}
+
+
+IN_A_DESTRUCTOR = """
+import signal, time
+from evalcore.shell.safety.signals import hear_signals
+class Dying:
+    def __del__(self):
+        signal.raise_signal(signal.{})
+hear_signals()
+Dying()
+time.sleep(10)
+print("unheard")
+"""
+
+
+@pytest.mark.parametrize(("name", "word"), [("SIGINT", "interrupted"), ("SIGTERM", "terminated")])
+def test_a_signal_is_heard_that_came_in_a_destructor(name: str, word: str) -> None:
+    """Python drops what is raised there; a command that asked a server never stopped."""
+    done = subprocess.run([sys.executable, "-c", IN_A_DESTRUCTOR.format(name)], capture_output=True, text=True)
+    assert f"Signalled: {word}" in done.stderr
+    assert done.stdout == ""
