@@ -234,7 +234,7 @@ print("unheard")
 
 @pytest.mark.parametrize(("name", "word"), [("SIGINT", "interrupted"), ("SIGTERM", "terminated")])
 def test_a_signal_is_heard_that_came_in_a_destructor(name: str, word: str) -> None:
-    """Python drops what is raised there; a command that asked a server never stopped."""
+    """Python drops what is raised there."""
     done = subprocess.run([sys.executable, "-c", IN_A_DESTRUCTOR.format(name)], capture_output=True, text=True)
     assert f"Signalled: {word}" in done.stderr
     assert done.stdout == ""
